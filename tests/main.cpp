@@ -1,5 +1,7 @@
-// main() of every test program: a temporary folder of its own, so that tests running beside each other share no file.
+// main() of every test program: a temporary folder of its own, so that tests running beside each other share no file,
+// and one python3 for all.
 #include <gmock/gmock.h>
+#include <malloc.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +20,16 @@ int main(int argc, char** argv) {
   }
   setenv("TMPDIR", folder.c_str(), 1);
   setenv("TEST_TMPDIR", folder.c_str(), 1);
+#ifdef PYTHON_FOLDER
+  const char* path = std::getenv("PATH");
+  setenv("PATH", (std::string(PYTHON_FOLDER ":") + (path == nullptr ? "/usr/bin:/bin" : path)).c_str(), 1);
+#endif
+#ifdef __GLIBC__
+  // A heap that shrinks behind each case and grows in the next takes more time than the case.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 16 << 20);
+#endif
   testing::InitGoogleMock(&argc, argv);
   const int status = RUN_ALL_TESTS();
   if (status == 0) {

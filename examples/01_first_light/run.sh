@@ -1,15 +1,16 @@
 #!/bin/bash
 # The main job end to end: search a chunk size, measure this machine, train sharded on two ranks, compare with the prediction.
 # Usage: run.sh [DIRECTORY], where the traces go; $SHARDSCOPE_DEMO or ./shardscope-demo without it.
-# $SHARDSCOPE_DEMO_STEPS: training steps, 100 without it. $SHARDSCOPE_DEMO_CLUSTER: this machine as
-# `calibrate` described it before; without it that is measured for ten seconds, or machine.json of a run before is used.
+# $SHARDSCOPE_DEMO_STEPS: training steps, 40 without it. $SHARDSCOPE_DEMO_CLUSTER: this machine as
+# `calibrate` described it before; without it that is measured for $SHARDSCOPE_DEMO_SECONDS, ten without it, or machine.json
+# of a run before is used.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/../common.sh"
 
 out=${1:-${SHARDSCOPE_DEMO:-shardscope-demo}}
 text=/usr/share/common-licenses/GPL-3
-steps=${SHARDSCOPE_DEMO_STEPS:-100}
+steps=${SHARDSCOPE_DEMO_STEPS:-40}
 machine=${SHARDSCOPE_DEMO_CLUSTER:-}
 files=(predicted.sst measured.sst predicted.perfetto-trace measured.perfetto-trace loss.jsonl search.json)
 
@@ -40,7 +41,7 @@ elif [ -f "$out/machine.json" ]; then
 else
   machine=$out/machine.json
   files+=(machine.json)
-  run shardscope calibrate -o "$machine" --seconds 10 | sed '1p;$!d'
+  run shardscope calibrate -o "$machine" --seconds "${SHARDSCOPE_DEMO_SECONDS:-10}" | sed '1p;$!d'
 fi
 
 title '3/5  Train a small GPT on two ranks, parameters sharded (ZeRO-3) in chunks'

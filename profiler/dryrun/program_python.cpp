@@ -108,7 +108,7 @@ void add_libraries(const fs::path& place, std::set<fs::path>& libraries) {
     const std::string name = entry->path().filename().string();
     // What CUDA's own libraries ask of each other nobody will ask.
     const bool of_cuda = entry.depth() == 0 && (name == "nvidia" || name == "triton" || name.starts_with("nvidia_"));
-    if (of_cuda || entry.depth() >= kDeepest || name == ".git") {
+    if (of_cuda || entry.depth() >= kDeepest || name == ".git" || name == "__pycache__") {
       entry.disable_recursion_pending();
       if (of_cuda) continue;
     }

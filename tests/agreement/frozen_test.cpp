@@ -8,6 +8,7 @@
 
 #include "tests/agreement/matrix.h"
 #include "tests/agreement/trained.h"
+#include "tests/daily.h"
 #include "tests/model/tiny_models.h"
 
 namespace shard {
@@ -86,11 +87,11 @@ const Subject kLlama{.model = TEST_DATA "/data/models/llama-nano.json",
                      .freeze = {"*norm*", "model.embed_tokens.weight", "model.layers.1.self_attn.*"}};
 
 TEST(Frozen, StrategiesAgree) {
-  expect_agreement(kGpt2, pairwise(levels(kGpt2)));
+  expect_agreement(kGpt2, daily::part_of(pairwise(levels(kGpt2)), 3));
 }
 
 TEST(Frozen, StrategiesAgreeIn16Bits) {
-  expect_agreement(kLlama, pairwise(levels(kLlama)));
+  expect_agreement(kLlama, daily::part_of(pairwise(levels(kLlama)), 3));
   Subject widened = kLlama;
   widened.precision = plan::Precision::fp16;
   widened.fp32_reduce_scatter = true;

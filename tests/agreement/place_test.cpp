@@ -43,7 +43,7 @@ TEST_P(Place, MlpAgrees) {
       row[2] = unit;
       rows.push_back(row);
     }
-  expect_agreement(subject, daily::part_of(rows, 3));
+  expect_agreement(subject, daily::part_of(rows, 6));
 }
 
 TEST_P(Place, LlamaNanoAgrees) {
@@ -61,7 +61,7 @@ void expect_same_as_one_rank(const std::shared_ptr<const model::Model>& model,
                              const std::vector<plan::Strategy>& strategies) {
   const train::SessionOptions session = session_of(3);
   std::map<std::pair<std::int64_t, std::size_t>, std::string> digests;  // by micro-batches and patterns
-  for (const plan::Strategy& s : daily::part_of(strategies, 3)) {
+  for (const plan::Strategy& s : daily::part_of(strategies, 6)) {
     std::string& sha = digests[{s.micro_batches(), s.freeze.size()}];
     if (sha.empty()) {
       const plan::Strategy one{

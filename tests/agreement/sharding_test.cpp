@@ -96,7 +96,7 @@ TEST_P(EveryLayout, ChangesNoBit) {
     seen["placed and reused"] += s.reuses_shards() && !s.placement.all_on_device();
     seen["owned in groups"] += s.has_owners() && s.replicas() > 1;
   }
-  for (const std::vector<std::size_t>& row : daily::part_of(all, 3)) {
+  for (const std::vector<std::size_t>& row : daily::part_of(all, 6)) {
     const plan::Strategy s = strategy_of(row, GetParam());
     const std::string what = to_string(s);
     const auto run = run_in_process(model, s, session);

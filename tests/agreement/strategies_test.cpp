@@ -8,7 +8,7 @@ namespace shard {
 namespace {
 
 void expect_pairs_agree(const Subject& subject) {
-  expect_agreement(subject, daily::part_of(pairwise(levels(subject)), 6));
+  expect_agreement(subject, daily::part_of(pairwise(levels(subject)), 12));
 }
 
 class Strategies : public testing::TestWithParam<BitClass> {};

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
+#include <vector>
 
 #include "sim/check/verify.h"
 #include "tests/compile/random_cases.h"
+#include "tests/daily.h"
 
 namespace shard::plan {
 namespace {
@@ -17,10 +20,9 @@ std::int64_t computes(const PhaseOps& phase, bool forward_alone) {
   });
 }
 
-TEST(Evaluate, IsTheForwardPartOfAnyStepAndTakesNoMemory) {
-  RandomCases random(17);
-  int tried = 0;
-  while (tried < 300) {
+void expect_forward_parts(unsigned seed, int strategies) {
+  RandomCases random(seed);
+  for (int tried = 0; tried < strategies;) {
     const ModelPtr model = random.model();
     Strategy strategy = random.strategy(*model);
     const Result<PlanSet> trains = compile(model, strategy);
@@ -41,6 +43,12 @@ TEST(Evaluate, IsTheForwardPartOfAnyStepAndTakesNoMemory) {
       for (const Op& op : evaluation.ops) EXPECT_TRUE(op.part != Part::optimizer && op.part != Part::reduce) << op.name;
     }
   }
+}
+
+TEST(Evaluate, IsTheForwardPartOfAnyStepAndTakesNoMemory) {
+  std::vector<unsigned> seeds(30);
+  std::iota(seeds.begin(), seeds.end(), 17U);
+  for (const unsigned seed : daily::part_of(seeds, 3)) expect_forward_parts(seed, 10);
 }
 
 }  // namespace

@@ -400,7 +400,8 @@ import torchtitan.protocols.train_spec as specs
 Trainer = None
 def main(trainer):
     said = ConfigManager()._maybe_load_toml([])
-    print("SAID", os.environ["RANK"], {n: v for n, v in said.items() if n != "job"})
+    said = {n: v for n, v in said.items() if n != "job"}
+    print(f"SAID {os.environ['RANK']} {said}")  # at once: ranks write beside each other
     job = types.SimpleNamespace(model=types.SimpleNamespace(**said.get("model", {"flavor": "8B"})))
     spec = specs.get_train_spec("llama3")
     print("TOKENS", spec.build_tokenizer_fn(job).get_vocab_size(), spec.build_validator_fn)

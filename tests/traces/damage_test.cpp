@@ -3,8 +3,11 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <numeric>
 #include <set>
+#include <vector>
 
+#include "tests/daily.h"
 #include "tests/traces/sample_trace.h"
 #include "traces/columns.h"
 #include "traces/frame.h"
@@ -116,7 +119,9 @@ TEST(Flipped, EveryBitIsNoticedAndCostsAtMostOneFrame) {
   for (const std::uint64_t at : frame_offsets(bytes)) {
     if (sst::get<std::uint16_t>(std::span<const std::byte>(bytes), at + 4) <= 3) frames_with_tables.insert(at);
   }
-  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+  std::vector<std::size_t> bits(bytes.size() * 8);
+  std::iota(bits.begin(), bits.end(), std::size_t{0});
+  for (const std::size_t bit : daily::part_of(bits, 4)) {
     bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
     const Result<Trace> trace = load_bytes(bytes);
     if (bit / 8 < sst::kFileHeaderBytes) {

@@ -46,6 +46,8 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::make(Bytes capacity) {
                  "the address space has no room for an emulated device of " + std::to_string(capacity.count()) +
                      " bytes twice over",
                  "", ""};
+  // What is handed out is written whole at once: large pages cost a fifth then. Where there are none, nothing changes.
+  madvise(memory->real_, static_cast<std::size_t>(memory->reserved_), MADV_HUGEPAGE);
   return memory;
 }
 
