@@ -231,7 +231,7 @@ const std::vector<Mistake> kTraces = {
     {"CompareTracesByStack",
      {"compare", "good.sst", "good.sst", "--by", "stack"},
      78,
-     {"--by=stack", "is of two memory snapshots", "leave it out"}},
+     {"--by stack (command line) is of two memory snapshots", "leave it out"}},
     {"ConvertToNothing", {"convert", "good.sst"}, 2, {"OUTPUT is missing"}},
     {"ConvertSeveralToNothing", {"convert", "good.sst", "other.sst", "out.json"}, 2, {"-o FILE"}},
     {"ConvertToUnknownForm", {"convert", "good.sst", "out.xyz"}, 2, {"out.xyz", "--to perfetto"}},
