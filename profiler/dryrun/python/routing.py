@@ -1,4 +1,4 @@
-# Which experts tokens go to where no kernel computes it: an assumption, by rule, that the answer names.
+# Which experts tokens go to, and which tokens are drawn, where no kernel computes it: assumptions, by rule, that the answer names.
 import inspect
 import json
 import os
@@ -9,6 +9,7 @@ FOLDER = os.environ.get("SHARDSCOPE_DRYRUN_FOLDER", "")
 POLICY = os.environ.get("SHARDSCOPE_DRYRUN_ROUTING", "balanced")
 DRAW = int(os.environ.get("SHARDSCOPE_DRYRUN_ROUTING_DRAW", "0"))  # which one at random; 0: what is expected
 MOST_EXPERTS = 4096  # a list longer than that is a vocabulary
+MOST_EACH = 32  # of them; who samples keeps more candidates for a token
 
 
 def weights_of(policy, experts):
@@ -94,7 +95,7 @@ def chosen(torch, tokens, experts, each):
 def is_routing(values, dim, each):
     """Whether the largest of so few numbers a row may be a token's experts."""
     return (values.dim() >= 2 and dim in (-1, values.dim() - 1) and values.is_floating_point() and
-            1 <= each <= values.shape[-1] and 2 <= values.shape[-1] <= MOST_EXPERTS and values.numel() > 0)
+            1 <= each <= min(values.shape[-1], MOST_EACH) and 2 <= values.shape[-1] <= MOST_EXPERTS and values.numel() > 0)
 
 
 noted = set()
@@ -110,3 +111,12 @@ def note(torch, experts, each):
         noted.add(place)
         with open(os.path.join(FOLDER, "routing"), "a") as file:
             file.write(json.dumps(dict(zip(("file", "line", "experts", "each"), place))) + "\n")
+
+
+def note_drawn(number, count):
+    """For the report, once."""
+    if "drawn" not in noted:
+        noted.add("drawn")
+        with open(os.path.join(FOLDER, "replaced"), "a") as file:
+            file.write(json.dumps({"what": "tokens drawn from a vocabulary", "by": f"number {number} of {count}",
+                                   "why": "no kernel computes them; none ends its sequence, which runs to its length"}) + "\n")

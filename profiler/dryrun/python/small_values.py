@@ -12,7 +12,7 @@ MOST_ELEMENTS, MOST_BYTES = 1 << 16, 1 << 20
 MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED = 1 << 22, 1 << 25  # where tokens have experts: masks of them
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
 
-METHODS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
+METHODS = """__iand__ __ior__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
 __itruediv__ __floordiv__ __rfloordiv__ __mod__ __pow__ __neg__ __invert__ __and__ __or__ __xor__ __eq__ __ne__ __lt__
 __le__ __gt__ __ge__ __setitem__ __getitem__ add add_ sub sub_ mul mul_ div div_ fill_ zero_ copy_ sum mean max min amax
 amin prod any all argmax argmin eq ne lt le gt ge clamp clamp_ abs neg sqrt floor ceil round long int float double bool
@@ -20,17 +20,26 @@ half bfloat16 to type cumsum diff sort unique nonzero repeat clone contiguous ma
 logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
 index_select gather scatter scatter_ count_nonzero bincount topk norm argsort argwhere reshape flatten expand_as
 repeat_interleave unique_consecutive histc index_put index_put_ index_add index_add_ index_copy_ index_fill_ scatter_add
-scatter_add_ scatter_reduce scatter_reduce_ put_ masked_scatter_ masked_scatter addcmul_ addcdiv_ lerp_ neg_ abs_ pow_
+scatter_add_ scatter_reduce scatter_reduce_ put_ masked_scatter_ masked_scatter multinomial isinf addcmul_ addcdiv_ lerp_ neg_ abs_ pow_
 sqrt_ cumsum_ eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_
 floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_ clamp_min clamp_max clamp_min_ clamp_max_""".split()
-IN_PLACE = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
+IN_PLACE = ("__setitem__", "__iand__", "__ior__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 numbers = None
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
 abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
-unique_consecutive scatter_add index_add clamp_min clamp_max""".split()
+unique_consecutive scatter_add index_add clamp_min clamp_max isin isinf multinomial""".split()
+# What one operand decides whatever the other is: all true, or all zeros. By these loops end whose other conditions look at
+# tokens that no kernel drew.
+DECIDED_BY = {"__or__": True, "logical_or": True, "bitwise_or": True, "__ior__": True,
+              "__and__": False, "logical_and": False, "bitwise_and": False, "__iand__": False}
+# What nobody computed is finite, as it would be in a run that goes well.
+OF_FINITE = {"isfinite": True, "isnan": False, "isinf": False}
+# Over as many numbers it is a vocabulary that is drawn from, not experts or classes.
+SMALLEST_VOCABULARY = 256
 # Of what these get only the shape matters.
+EACH = "_shardscope_each"  # of a tensor too long to keep its values: what each of them is
 LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
 # As many elements come out of these as the host knows of a mask, or of numbers of repeats.
 COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__setitem__", "repeat_interleave"}
@@ -43,6 +52,8 @@ class Numbers:
         self.most_elements, self.most_bytes, self.experts = MOST_ELEMENTS, MOST_BYTES, set()
         self.mine = threading.local()  # backward runs in threads of its own
         self.kinds = (torch.Tensor, torch.nn.Parameter)
+        self.concerned = {"topk": self.chooses, "multinomial": self.looks_at_many, "argmax": self.looks_at_many,
+                          "all": self.sums_up, **dict.fromkeys(OF_FINITE, self.looks_at_many)}
         self.empty = torch.empty  # zero.Init replaces PyTorch's
         library = ctypes.CDLL(None)
         size, pointer = ctypes.c_size_t, ctypes.c_void_p
@@ -196,6 +207,15 @@ class Numbers:
         return type(values) in self.kinds and values.is_cuda and (
             self.is_small(values) or self.routing.is_routing(values, *self.dim_and_number(arguments, more)))
 
+    def looks_at_many(self, arguments, more):
+        """The same where what is looked at may be long: a vocabulary of which a token is drawn, numbers that may be infinite."""
+        values = arguments[0] if arguments else more.get("input")
+        return type(values) in self.kinds and values.is_cuda
+
+    def sums_up(self, arguments, more):
+        """The same of all(): that so many numbers are finite is known of them together."""
+        return self.concerns_a_gpu(arguments, more) or bool(arguments) and hasattr(arguments[0], EACH)
+
     def wrap(self, function, in_place):
         torch = self.torch
         compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
@@ -204,7 +224,7 @@ class Numbers:
 
         @functools.wraps(function)
         def wrapped(*arguments, **more):
-            concerns = self.chooses if function.__name__ == "topk" else self.concerns_a_gpu
+            concerns = self.concerned.get(function.__name__, self.concerns_a_gpu)
             if (compiling() or getattr(self.mine, "busy", False) or not concerns(arguments, more) or
                     transform() is not None):
                 return function(*arguments, **more)
@@ -223,6 +243,10 @@ class Numbers:
             made = function(*arguments, **more)
             if type(made) in self.kinds and made.is_cuda and self.is_small(made):
                 self.set_all(made, LIKE[function.__name__])
+            return made
+        if function.__name__ == "all" and arguments and hasattr(arguments[0], EACH):
+            made = function(*arguments, **more)
+            self.assume_each(made, getattr(arguments[0], EACH), arguments[0])
             return made
         inputs, states, seen, written = None, [], [], None
         with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError, NotImplementedError):
@@ -244,6 +268,12 @@ class Numbers:
         if inputs is None:
             if name == "topk":
                 self.route(arguments, more, made)
+            elif name in OF_FINITE and "out" not in more:
+                self.assume_each(made, OF_FINITE[name], arguments[0] if arguments else more["input"])
+            elif name in ("multinomial", "argmax") and "out" not in more:
+                self.draw(name, arguments, more, made)
+            elif name in DECIDED_BY and "out" not in more:
+                self.decide(made, arguments, DECIDED_BY[name])
             return made
         values = None
         # Where the host has no such function, or it is asked for nonsense, what was made is not known.
@@ -264,6 +294,46 @@ class Numbers:
         if function.__name__ == "histc" and arguments and not arguments[0].is_floating_point():
             return function(arguments[0].double(), *arguments[1:], **more).to(arguments[0].dtype)
         return function(*arguments, **more)
+
+    def is_of_others(self, value):
+        return self.alone and type(value) in self.kinds and self.is_small(value) and self.state_of(value) == OF_OTHERS
+
+    def assume_each(self, made, number, value):
+        """What is made of a value that nobody computed is this number, each; of what other ranks send nobody says so."""
+        if type(made) not in self.kinds or not made.is_cuda or self.is_of_others(value):
+            return
+        if self.is_small(made):
+            self.set_all(made, int(number))
+        else:
+            setattr(made, EACH, number)
+
+    def draw(self, name, arguments, more, made):
+        """A token of probabilities that nobody computed is one from the middle of the vocabulary, where none is that ends a
+        sequence: sequences run to their length, which is the most that they take."""
+        values = arguments[0] if arguments else more["input"]
+        dim = more.get("dim", arguments[1] if len(arguments) > 1 else None)
+        count = values.shape[-1] if values.dim() > 0 else 0
+        last = name == "multinomial" or dim in (-1, values.dim() - 1) and dim is not None
+        if not last or count < SMALLEST_VOCABULARY or type(made) not in self.kinds or not self.is_small(made):
+            return
+        if self.is_of_others(values):
+            return
+        self.set_all(made, count // 2)
+        self.routing.note_drawn(count // 2, count)
+
+    def decide(self, made, arguments, absorbing):
+        """Where an operand that the host knows decides alone: true of "or", zeros of "and"."""
+        if type(made) not in self.kinds or not made.is_cuda or not self.is_small(made):
+            return
+        for each in arguments[:2]:
+            states = []
+            with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError):
+                value = self.on_host(each, states, []) if type(each) in self.kinds else None
+                if value is None or self.alone and OF_OTHERS in states:
+                    continue
+                if bool(value.all() if absorbing else not value.any()) and (not absorbing or made.dtype == self.torch.bool):
+                    self.set(made, self.torch.full(made.shape, int(absorbing), dtype=made.dtype, device="cpu"), states)
+                    return
 
     def set_all(self, made, number):
         with self.unwrapped():
