@@ -28,8 +28,9 @@ void add_counters(const fs::path& path, DryRun& run) {
   run.pinned_peak_bytes = std::max(run.pinned_peak_bytes, counters.pinned_peak_bytes);
   run.values_read += counters.values_read;
   run.unknown_workspaces += counters.unknown_workspaces;
-  run.optimizer_steps += counters.optimizer_steps;
-  run.backward_calls += counters.backward_calls;
+  // Of the processes that a launcher starts each takes all steps.
+  run.optimizer_steps = std::max(run.optimizer_steps, counters.optimizer_steps);
+  run.backward_calls = std::max(run.backward_calls, counters.backward_calls);
 }
 
 /// Files of work and operators, of the process that kept most.
