@@ -31,9 +31,7 @@ std::string control_variable(const char* name) {
   return read ? std::string(text.data()) : std::string();
 }
 
-}  // namespace
-
-std::string window_directory() {
+std::string ask_for_directory() {
   // mpirun hands its --mca options on so. MPI_T loads every part of Open MPI, and some wait for networks: 0.2 s a call.
   if (const char* const named = std::getenv("OMPI_MCA_osc_sm_backing_directory"); named != nullptr && *named != '\0')
     return named;
@@ -42,6 +40,13 @@ std::string window_directory() {
   std::string directory = control_variable("osc_sm_backing_directory");
   MPI_T_finalize();
   return directory.empty() ? kDefaultDirectory : directory;
+}
+
+}  // namespace
+
+std::string window_directory() {
+  static const std::string directory = ask_for_directory();
+  return directory;
 }
 
 Bytes room_in(const std::string& directory) {
