@@ -144,20 +144,24 @@ TEST(BrokenRun, AnInterruptedRunEndsByThatSignalAndLeavesNothing) {
   }
 }
 
+// Over shared memory and by messages, which wait side by side.
 TEST(BrokenRun, AStoppedRankIsNamedWithTheStep) {
-  for (const std::string transport : {"shared", "messages"}) {
-    LongRun run({"--timeout", "4", "--transport", transport});
-    ASSERT_TRUE(run.program().read_line("step 2/")) << run.program().wait().err;
-    const std::vector<pid_t> victim = run.processes("OMPI_COMM_WORLD_RANK=2");
+  LongRun shared({"--timeout", "4", "--transport", "shared"});
+  LongRun messages({"--timeout", "4", "--transport", "messages"});
+  for (LongRun* const run : {&shared, &messages}) {
+    ASSERT_TRUE(run->program().read_line("step 2/")) << run->program().wait().err;
+    const std::vector<pid_t> victim = run->processes("OMPI_COMM_WORLD_RANK=2");
     ASSERT_EQ(victim.size(), 1u);
     ASSERT_EQ(kill(victim[0], SIGSTOP), 0);
-    const Outcome outcome = run.program().wait();
+  }
+  for (LongRun* const run : {&shared, &messages}) {
+    const Outcome outcome = run->program().wait();
     EXPECT_EQ(outcome.exit_code, 75);
     EXPECT_THAT(outcome.err, MatchesRegex("shardscope: step [0-9]+, rank [01] [a-z_]+ op [0-9]+: .*ranks? .*2 ha.*"));
     EXPECT_THAT(outcome.err, MatchesRegex(".*\n  rank 2 has made no progress for [0-9]+ s in step [0-9]+, in .*; "
                                           "(ranks 0, 1 wait|rank 0 waits) for it in collective [0-9]+ .*"));
-    EXPECT_THAT(run.processes(), IsEmpty());
-    EXPECT_EQ(run.files(), Words{"tmp"});
+    EXPECT_THAT(run->processes(), IsEmpty());
+    EXPECT_EQ(run->files(), Words{"tmp"});
   }
 }
 
