@@ -260,7 +260,7 @@ TEST(Train, RanksThatContradictTheLauncherAreRefused) {
   Words command{MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", shardscope_path()};
   for (const std::string& word : train({"--model", "gpt2-nano", "--data", "random", "--ranks", "4", "--steps", "1"}))
     command.push_back(word);
-  const Outcome outcome = run(command);
+  const Outcome outcome = run(command, under_mpirun_here());
   EXPECT_EQ(outcome.exit_code, 78);
   EXPECT_THAT(outcome.err,
               HasSubstr("--world-size 4 (command line), but mpirun started 2 ranks (OMPI_COMM_WORLD_SIZE)"));
