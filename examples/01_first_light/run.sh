@@ -1,7 +1,7 @@
 #!/bin/bash
 # The main job end to end: search a chunk size, measure this machine, train sharded on two ranks, compare with the prediction.
 # Usage: run.sh [DIRECTORY], where the traces go; $SHARDSCOPE_DEMO or ./shardscope-demo without it.
-# $SHARDSCOPE_DEMO_STEPS: training steps, 40 without it. $SHARDSCOPE_DEMO_CLUSTER: this machine as
+# $SHARDSCOPE_DEMO_STEPS: training steps, 20 without it. $SHARDSCOPE_DEMO_CLUSTER: this machine as
 # `calibrate` described it before; without it that is measured for $SHARDSCOPE_DEMO_SECONDS, ten without it, or machine.json
 # of a run before is used.
 set -euo pipefail
@@ -10,7 +10,7 @@ source "$here/../common.sh"
 
 out=${1:-${SHARDSCOPE_DEMO:-shardscope-demo}}
 text=/usr/share/common-licenses/GPL-3
-steps=${SHARDSCOPE_DEMO_STEPS:-40}
+steps=${SHARDSCOPE_DEMO_STEPS:-20}
 machine=${SHARDSCOPE_DEMO_CLUSTER:-}
 files=(predicted.sst measured.sst predicted.perfetto-trace measured.perfetto-trace loss.jsonl search.json)
 
@@ -53,7 +53,7 @@ chunks=$(json_value chunk_count <"$out/search.json")
 echo "  $chunks chunks of $chunk elements"
 [ "$chunks" -ge 8 ] || fail "$chunks chunks are fewer than eight"
 run shardscope train --model gpt2-nano --data "text:$text" --ranks 2 --stage 3 --unit chunk --chunk-size "$chunk" \
-  --micro-batch 4 --lr 2e-3 --steps "$steps" --print-every 10 --cluster "$machine" --log "$out/loss.jsonl" \
+  --micro-batch 2 --lr 2e-3 --steps "$steps" --print-every 5 --cluster "$machine" --log "$out/loss.jsonl" \
   --trace "$out/measured.sst" --trace-predicted "$out/predicted.sst"
 
 title '4/5  Was the prediction true? Every byte and every call must be equal'

@@ -1,13 +1,13 @@
 #!/bin/bash
 # GPT-2 medium with ZeRO, configured as the tutorials do it: run.sh [SCALE [STEPS [CAPACITY]]]. SCALE divides layers, heads,
-# width, sequence and vocabulary, 1 is the model itself; CAPACITY is the device memory that placement auto may fill.
+# width, sequence, vocabulary and batch, 1 is the model itself; CAPACITY is the device memory that placement auto may fill.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-scale=${1:-8} steps=${2:-2} capacity=${3:-24Mi}
+scale=${1:-8} steps=${2:-2} capacity=${3:-10Mi}
 cd "$(dirname "${BASH_SOURCE[0]}")"
 model="{\"model_type\": \"gpt2\", \"n_embd\": $((1024 / scale)), \"n_layer\": $((24 / scale)), \"n_head\": $((16 / scale)),
   \"n_positions\": $((1024 / scale)), \"vocab_size\": $((50257 / scale))}"
-common=(--data random --micro-batch 8 --recompute block --optimizer HybridAdam --lr 1e-3 --steps "$steps")
+common=(--data random --micro-batch "$(((8 + scale - 1) / scale))" --recompute block --optimizer HybridAdam --lr 1e-3 --steps "$steps")
 strategies=(
   '--placement cuda'                                     # zero_config.py as it stands: TensorShardStrategy
   '--placement cpu'

@@ -45,7 +45,7 @@ joins the ranks that are there), and shows that memory and communication are wha
 Examples:
   shardscope train --model gpt2-nano --data text:/usr/share/common-licenses/GPL-3 --ranks 2 --stage 3
   shardscope train --model gpt2-nano --data random --ranks 4 --stage 3 --unit chunk --chunk-size 128Ki \
-      --steps 20 --trace measured.sst --trace-predicted predicted.sst
+      --steps 5 --trace measured.sst --trace-predicted predicted.sst
   shardscope compare predicted.sst measured.sst
   torchrun --no-python --nproc-per-node 2 shardscope train --model gpt2-nano --data random --stage 3
 

@@ -109,7 +109,8 @@ struct Weights::State {
 std::vector<fs::path> weights_files(const std::string& argument) {
   const fs::path path = main_file(argument);
   std::vector<fs::path> files{path};
-  if (!is_index(path)) return files;
+  std::error_code fault;
+  if (!is_index(path) || !fs::is_regular_file(path, fault)) return files;  // a pipe is read once
   const Result<std::string> text = read_file(path, "index of weights", kLargestIndex);
   if (!text) return files;
   const Result<std::vector<IndexEntry>> entries = safetensors::parse_index(*text, path.string());

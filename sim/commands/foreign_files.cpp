@@ -192,6 +192,9 @@ Result<void> check_predictable(const ForeignFiles& files) {
 }
 
 bool holds_options(const std::string& path) {
+  // A pipe with a name says what it says once: to who reads recordings. A shell's <(...) is a link.
+  std::error_code fault;
+  if (std::filesystem::is_fifo(std::filesystem::symlink_status(path, fault))) return false;
   const Result<foreign::Text> text = foreign::read_text(path);
   if (!text || text->content.find('\0') != std::string::npos) return false;
   return foreign::recognise(*text) != nullptr || (!text->is_json && has_option_lines(text->content));

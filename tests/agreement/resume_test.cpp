@@ -67,8 +67,8 @@ void expect_resumes(unsigned seed, plan::Device device, int others) {
   const std::string what = "seed " + std::to_string(seed) + ": " + drawn.model()->name + ' ' + to_string(first);
   const auto whole = run_in_process(drawn.model(), first, session);
   ASSERT_TRUE(whole) << what << ": " << to_string(whole.error());
-  const auto saving = run_kept(drawn.model(), first, session,
-                               {.save = folder.path(), .every = 1, .beside_training = seed % 2 == 1});
+  const auto saving =
+      run_kept(drawn.model(), first, session, {.save = folder.path(), .every = 1, .beside_training = seed % 2 == 1});
   ASSERT_TRUE(saving) << what << ": " << to_string(saving.error());
   EXPECT_EQ(saving->ranks[0].state_sha256, whole->ranks[0].state_sha256) << what << ": saving changes numbers";
   EXPECT_EQ(saving->ranks[0].peak, whole->ranks[0].peak) << what << ": saving needs memory";
@@ -94,7 +94,7 @@ class Resumed : public testing::TestWithParam<unsigned> {};
 
 TEST_P(Resumed, HasTheBitsOfTheRunThatWasNeverInterrupted) {
   const unsigned group = daily::pick(GetParam(), RESUMED_GROUPS, 50);
-  for (unsigned i = 0; i < 10; ++i) expect_resumes(10 * group + i, plan::Device::cpu, 4);
+  for (unsigned i = 0; i < 10; ++i) expect_resumes(10 * group + i, plan::Device::cpu, RESUMED_OTHERS);
 }
 
 // A signal removes the draft while ranks write to it. What a rank of the process that is being stopped finds then is

@@ -133,7 +133,7 @@ TEST(Numerics, RanksThatDifferAreRefused) {
   command.insert(command.end(), words.begin(), words.end());
   command.insert(command.end(), {":", "-n", "1"});
   command.insert(command.end(), words.begin(), words.end());
-  const Outcome refused = run(command);
+  const Outcome refused = run(command, under_mpirun_here());
   EXPECT_EQ(refused.exit_code, 78);
   EXPECT_THAT(refused.err, HasSubstr("rank 0 would compute with avx2 and rank 1 with avx512, whose bits differ"));
   EXPECT_THAT(refused.err, HasSubstr("try: --instruction-set avx2"));

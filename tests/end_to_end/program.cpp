@@ -132,6 +132,17 @@ std::string shardscope_path() {
   return programs_directory() + "/shardscope";
 }
 
+Surroundings under_mpirun_here() {
+  return {.environment = {{"HWLOC_COMPONENTS", "-pci"},
+                          {"OMPI_MCA_plm", "isolated"},
+                          {"OMPI_MCA_pml", "ob1"},
+                          {"OMPI_MCA_btl", "self,vader"},
+                          {"OMPI_MCA_mtl", "^ofi,psm,psm2"},
+                          {"OMPI_MCA_io", "^ompio,romio321"},
+                          {"OMPI_MCA_mpi_yield_when_idle", "1"},
+                          {"OMPI_MCA_odls_base_sigkill_timeout", "0"}}};
+}
+
 Outcome shardscope(const Words& arguments, const Surroundings& place) {
   Words command{shardscope_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());

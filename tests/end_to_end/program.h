@@ -53,6 +53,9 @@ class Program {
 [[nodiscard]] Outcome run(const Words& command, const Surroundings& place = {});
 /// The same for `shardscope ARGUMENTS...` of this build.
 [[nodiscard]] Outcome shardscope(const Words& arguments, const Surroundings& place = {});
+/// For a command that begins with mpirun: that asks for no network and no batch system, and what it started is stopped
+/// at once where one of it fails. A second of each run.
+[[nodiscard]] Surroundings under_mpirun_here();
 /// Its path, and the directory of this build's programs.
 [[nodiscard]] std::string shardscope_path();
 [[nodiscard]] std::string programs_directory();

@@ -323,17 +323,20 @@ Placed place_automatically(std::span<const Draft> ranks, const RestOfPasses& res
   constexpr int kTries = 12;
   std::int64_t spare = 0;
   Placed placed = room.smallest();
-  for (int i = 0; i < kTries; ++i) {
-    const Placed filled = room.fill(spare);
-    const std::int64_t over = std::ranges::max(trials.arenas(filled)) - capacity;
-    if (over <= 0) {
-      placed = filled;
-      break;
-    }
-    if (filled == room.smallest()) break;
+  Placed tried;  // last, and what came of it: a little less room often is the same placement
+  std::vector<std::int64_t> arenas;
+  bool fits = false;
+  for (int i = 0; i < kTries && !fits; ++i) {
+    Placed filled = room.fill(spare);
+    if (arenas.empty() || filled != tried) arenas = trials.arenas(filled);
+    tried = std::move(filled);
+    const std::int64_t over = std::ranges::max(arenas) - capacity;
+    fits = over <= 0;
+    if (fits) placed = tried;
+    if (tried == placed) break;
     spare += std::max(over, spare / 4);
   }
-  const std::vector<std::int64_t> arenas = trials.arenas(placed);
+  if (tried != placed) arenas = trials.arenas(placed);
   if (asked.optimizer || asked.non_model_peak || std::ranges::max(arenas) >= capacity) return placed;
   return fill_margin(ranks.front(), trials, placed, arenas);
 }
