@@ -93,9 +93,8 @@ function(shardscope_library name)
   endif()
 endfunction()
 
-# Tests are compiled often and run once: what they test keeps its own optimisation. -Og compiles a fifth faster than -O1.
-set(SHARDSCOPE_TEST_OPTIMIZATION "$<$<CONFIG:Release>:-O1>"
-  "$<$<AND:$<CONFIG:Debug>,$<BOOL:${SHARDSCOPE_UNITY}>,$<COMPILE_LANGUAGE:CXX>>:-Og>")
+# Tests are compiled often and run once: what they test keeps its own optimisation.
+set(SHARDSCOPE_TEST_OPTIMIZATION "$<$<CONFIG:Release>:-O1>")
 
 # shardscope_test(NAME SOURCES ... LINKS ... [LABELS label] [APART ...] [DEFINITIONS ...]): one GoogleTest executable, discovered by ctest.
 # TEST_DATA (a macro) is the absolute path of tests/. With SHARDSCOPE_UNITY its sources are compiled several at once, but
