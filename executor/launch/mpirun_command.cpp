@@ -64,8 +64,9 @@ std::vector<std::string> mpirun_environment(const MpirunPlaces& places) {
   }
   environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT=1");
   environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
-  // Open MPI asks for all devices of the PCI bus by name, in each process, and places nothing by them here.
-  if (std::getenv("HWLOC_COMPONENTS") == nullptr) environment.emplace_back("HWLOC_COMPONENTS=-pci");
+  // Open MPI asks for all devices of the PCI bus by name, in each process, and places nothing by them here; and for
+  // displays, with whose server mpirun would die.
+  if (std::getenv("HWLOC_COMPONENTS") == nullptr) environment.emplace_back("HWLOC_COMPONENTS=-pci,-gl");
   environment.push_back(std::string(kParentVariable) + "=" + places.socket);
   return environment;
 }

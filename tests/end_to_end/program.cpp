@@ -133,7 +133,7 @@ std::string shardscope_path() {
 }
 
 Surroundings under_mpirun_here() {
-  return {.environment = {{"HWLOC_COMPONENTS", "-pci"},
+  return {.environment = {{"HWLOC_COMPONENTS", "-pci,-gl"},
                           {"OMPI_MCA_plm", "isolated"},
                           {"OMPI_MCA_pml", "ob1"},
                           {"OMPI_MCA_btl", "self,vader"},
