@@ -99,7 +99,7 @@ std::string shown_name(const HolderPair& pair) {
 }  // namespace
 
 HolderComparison compare_holders(const Trace& a, const Held& in_a, const Trace& b, const Held& in_b) {
-  HolderComparison result{.by = in_a.by, .time_ns = {in_a.time_ns, in_b.time_ns}};
+  HolderComparison result{.by = in_a.by};
   const auto of_a = by_name(named(a, in_a)), of_b = by_name(named(b, in_b));
   std::vector<const Named*> only_a, only_b;
   for (const auto& [key, each] : of_a) {

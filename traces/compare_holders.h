@@ -20,7 +20,6 @@ struct HolderPair {
 
 struct HolderComparison {
   HeldBy by = HeldBy::site;
-  Pair<std::int64_t> time_ns{};       ///< of each, on its own clock
   std::vector<HolderPair> holders{};  ///< the largest difference first; the differences add up to that of what was held
 };
 
@@ -28,8 +27,8 @@ struct HolderComparison {
 /// left over on either side (the file was edited between the runs). Both are put together by the same.
 [[nodiscard]] HolderComparison compare_holders(const Trace& a, const Held& in_a, const Trace& b, const Held& in_b);
 
-/// [{"a_site", "b_site" (null where one has no such holder), "a_bytes", "b_bytes", "a_blocks", "b_blocks", "stack"}]:
-/// all.
+/// All, as [{"a_site", "b_site", "a_bytes", "b_bytes", "a_blocks", "b_blocks", "stack"}]; a site is null where one has
+/// no such holder, and there is a stack of holders by stack.
 [[nodiscard]] nlohmann::ordered_json to_json(const HolderComparison& comparison);
 
 /// The `top` largest differences as a table, and the rest's sum. Empty where nothing was held.

@@ -30,9 +30,8 @@ namespace shard {
 /// Of a stack's frames, that are told: a damaged file may have stacks without measure.
 inline constexpr std::size_t kMostFrames = 1000;
 
-/// A stack's frames of Python in few words, the innermost first: what tells stacks of one site apart. At most `most`,
-/// then
-/// "...".
+/// A stack's frames of Python in few words, the innermost first: what tells stacks of one site apart. At most
+/// `most`, then "...".
 [[nodiscard]] std::vector<std::string> stack_text(const Trace& trace, StackId stack, std::size_t most);
 
 /// A table's text (a header, then rows that begin with a site) with each row's stack below it, cut where it is long.

@@ -49,7 +49,7 @@ std::string base_name(const std::string& word) {
   return std::filesystem::path(word).filename().string();
 }
 
-/// Where the launcher is among the words; none: `size`.
+/// Where the launcher is among the words.
 struct LauncherWords {
   std::size_t at = 0, arguments = 0;  ///< the launcher's word, and the first behind it
   std::string name;

@@ -157,14 +157,11 @@ int compare_command(std::span<const std::string> arguments) {
   const bool first = holds_options(o.first);
   if (const bool second = holds_options(o.second); first != second)
     return failed(first ? one_of_each(o.first, o.second) : one_of_each(o.second, o.first));
-  if (first) {
-    if (Result<void> ok = refuse_holders(command); !ok) return failed(ok.error());
-    return compare_strategies(command, o.first, o.second, *format, o.check);
-  }
+  const bool snapshots = !first && are_snapshots(o);
+  if (Result<void> ok = snapshots ? Result<void>() : refuse_holders(command); !ok) return failed(ok.error());
+  if (first) return compare_strategies(command, o.first, o.second, *format, o.check);
   if (Result<void> ok = refuse_shared_options(command); !ok) return failed(ok.error());
-  if (are_snapshots(o)) return compare_recorded_memory(o, *format);
-  if (Result<void> ok = refuse_holders(command); !ok) return failed(ok.error());
-  return compare_recorded(o, *format);
+  return snapshots ? compare_recorded_memory(o, *format) : compare_recorded(o, *format);
 }
 
 }  // namespace shard::commands

@@ -21,14 +21,15 @@ TEST(Assumed, StandsBehindTheVerdictAndSaysWhoChose) {
   const ScratchDirectory scratch;
   const std::string file = scratch.write("run.conf", "micro-batch = 2\n");
   const Outcome simulated = shardscope({"simulate", "--config", file, "--model", "gpt2-nano", "--world-size", "4"});
-  EXPECT_THAT(simulated.out, HasSubstr("\n\nmodel     gpt2-nano (given), 858,880 parameters\n"
-                                       "precision fp32 (default)\n"
-                                       "batch     2 sequences per rank and micro-step (" +
-                                       file +
-                                       ":1), 8 per step (derived), 256 tokens each (default)\n"
-                                       "machine   cpu-local (default, a CPU: --cluster names your GPUs), no memory limit; "
-                                       "4 ranks (given)\n"
-                                       "memory    of Shardscope's own executor (default)\n\n"));
+  EXPECT_THAT(simulated.out,
+              HasSubstr("\n\nmodel     gpt2-nano (given), 858,880 parameters\n"
+                        "precision fp32 (default)\n"
+                        "batch     2 sequences per rank and micro-step (" +
+                        file +
+                        ":1), 8 per step (derived), 256 tokens each (default)\n"
+                        "machine   cpu-local (default, a CPU: --cluster names your GPUs), no memory limit; "
+                        "4 ranks (given)\n"
+                        "memory    of Shardscope's own executor (default)\n\n"));
   const Outcome searched = shardscope({"search", "--model", "gpt2-nano", "--cluster", "a100-40gb-x8", "--min-chunk",
                                        "64Ki", "--max-chunk", "64Ki", "--precision", "bf16"});
   EXPECT_THAT(searched.out, StartsWith("model     gpt2-nano (given), 858,880 parameters\nprecision bf16 (given)\n"));

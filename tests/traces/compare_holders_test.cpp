@@ -34,7 +34,7 @@ Trace trace_of(const std::vector<Block>& blocks) {
   return trace;
 }
 
-HolderComparison grown(const std::vector<Block>& a, const std::vector<Block>& b, HeldBy by = HeldBy::site) {
+HolderComparison compared_by(const std::vector<Block>& a, const std::vector<Block>& b, HeldBy by = HeldBy::site) {
   const Trace first = trace_of(a), second = trace_of(b);
   const Result<Held> in_a = held_at(first, {.by = by}), in_b = held_at(second, {.by = by});
   EXPECT_TRUE(in_a && in_b);
@@ -45,8 +45,8 @@ const Line kLoop{"/me/train.py", 60, "main"};
 const Line kForward{"/me/train.py", 21, "forward"};
 
 TEST(CompareHolders, TheLargestDifferenceIsFirst) {
-  const HolderComparison c = grown({{{kLoop}, 4096}, {{kForward, kLoop}, 512}, {{}, 1024}},
-                                      {{{kLoop}, 4096}, {{kForward, kLoop}, 512}, {{kForward, kLoop}, 2048}});
+  const HolderComparison c = compared_by({{{kLoop}, 4096}, {{kForward, kLoop}, 512}, {{}, 1024}},
+                                         {{{kLoop}, 4096}, {{kForward, kLoop}, 512}, {{kForward, kLoop}, 2048}});
   ASSERT_EQ(c.holders.size(), 3U);
   EXPECT_EQ(c.holders[0].name, (Pair<std::string>{"train.py:21 forward", "train.py:21 forward"}));
   EXPECT_EQ(c.holders[0].bytes, (Pair<std::int64_t>{512, 2560}));
@@ -62,20 +62,20 @@ TEST(CompareHolders, TheLargestDifferenceIsFirst) {
 TEST(CompareHolders, ALineThatMovedIsTheSame) {
   Line moved = kForward;
   moved.line = 25;
-  const HolderComparison one = grown({{{kForward}, 512}}, {{{moved}, 1024}});
+  const HolderComparison one = compared_by({{{kForward}, 512}}, {{{moved}, 1024}});
   ASSERT_EQ(one.holders.size(), 1U);
   EXPECT_EQ(one.holders[0].bytes, (Pair<std::int64_t>{512, 1024}));
   EXPECT_NE(to_text(one, 5).find("train.py:21 forward (b: train.py:25)"), std::string::npos) << to_text(one, 5);
   // Of several lines nobody knows which one moved where.
   Line other = moved;
   other.line = 30;
-  EXPECT_EQ(grown({{{kForward}, 512}}, {{{moved}, 1024}, {{other}, 512}}).holders.size(), 3U);
+  EXPECT_EQ(compared_by({{{kForward}, 512}}, {{{moved}, 1024}, {{other}, 512}}).holders.size(), 3U);
 }
 
 TEST(CompareHolders, ByStackCallersTellOneLineApart) {
   const Line other{"/me/eval.py", 7, "main"};
-  const HolderComparison c = grown({{{kForward, kLoop}, 512}, {{kForward, other}, 512}},
-                                      {{{kForward, kLoop}, 512}, {{kForward, other}, 4096}}, HeldBy::stack);
+  const HolderComparison c = compared_by({{{kForward, kLoop}, 512}, {{kForward, other}, 512}},
+                                         {{{kForward, kLoop}, 512}, {{kForward, other}, 4096}}, HeldBy::stack);
   ASSERT_EQ(c.holders.size(), 2U);
   EXPECT_EQ(c.holders[0].stack, (std::vector<std::string>{"train.py:21 forward", "eval.py:7 main"}));
   EXPECT_NE(to_text(c, 1).find("\n  < eval.py:7 main\n"), std::string::npos) << to_text(c, 1);
@@ -103,7 +103,7 @@ TEST(CompareHolders, DifferencesAddUp) {
     };
     for (const HeldBy by : {HeldBy::site, HeldBy::stack}) {
       Pair<std::int64_t> bytes, blocks;
-      for (const HolderPair& pair : grown(a, b, by).holders) {
+      for (const HolderPair& pair : compared_by(a, b, by).holders) {
         bytes = {bytes.first + pair.bytes.first, bytes.second + pair.bytes.second};
         blocks = {blocks.first + pair.blocks.first, blocks.second + pair.blocks.second};
       }
