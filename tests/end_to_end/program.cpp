@@ -157,8 +157,8 @@ nlohmann::json json_of(const Outcome& outcome, int exit_code) {
   return nlohmann::json::object();
 }
 
-ScratchDirectory::ScratchDirectory() {
-  std::string name = (fs::temp_directory_path() / "shardscope-test-XXXXXX").string();
+ScratchDirectory::ScratchDirectory(const fs::path& in) {
+  std::string name = (in / "shardscope-test-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no directory " << name;
   path_ = name;
 }

@@ -66,7 +66,7 @@ class Program {
 /// An empty directory that is gone afterwards.
 class ScratchDirectory {
  public:
-  ScratchDirectory();
+  explicit ScratchDirectory(const std::filesystem::path& in = std::filesystem::temp_directory_path());
   ~ScratchDirectory();
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
