@@ -112,6 +112,7 @@ def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
     load("routing")
+    load("assumptions")
     phases = load("phases")
     work = load("work")
     parts = [phases, work, load("steps"), load("small_values")]

@@ -9,7 +9,6 @@ import threading
 import weakref
 
 MOST_ELEMENTS, MOST_BYTES = 1 << 16, 1 << 20
-MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED = 1 << 22, 1 << 25  # where tokens have experts: masks of them
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
 
 METHODS = """__iand__ __ior__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
@@ -30,16 +29,7 @@ hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add 
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
 abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
 unique_consecutive scatter_add index_add clamp_min clamp_max isin isinf multinomial""".split()
-# What one operand decides whatever the other is: all true, or all zeros. By these loops end whose other conditions look at
-# tokens that no kernel drew.
-DECIDED_BY = {"__or__": True, "logical_or": True, "bitwise_or": True, "__ior__": True,
-              "__and__": False, "logical_and": False, "bitwise_and": False, "__iand__": False}
-# What nobody computed is finite, as it would be in a run that goes well.
-OF_FINITE = {"isfinite": True, "isnan": False, "isinf": False}
-# Over as many numbers it is a vocabulary that is drawn from, not experts or classes.
-SMALLEST_VOCABULARY = 256
 # Of what these get only the shape matters.
-EACH = "_shardscope_each"  # of a tensor too long to keep its values: what each of them is
 LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
 # As many elements come out of these as the host knows of a mask, or of numbers of repeats.
 COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__setitem__", "repeat_interleave"}
@@ -48,12 +38,10 @@ COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__se
 class Numbers:
     def __init__(self, torch, alone):
         self.torch, self.alone, self.reader = torch, alone, None
-        self.routing = sys.modules["shardscope_routing"]
         self.most_elements, self.most_bytes, self.experts = MOST_ELEMENTS, MOST_BYTES, set()
         self.mine = threading.local()  # backward runs in threads of its own
         self.kinds = (torch.Tensor, torch.nn.Parameter)
-        self.concerned = {"topk": self.chooses, "multinomial": self.looks_at_many, "argmax": self.looks_at_many,
-                          "all": self.sums_up, **dict.fromkeys(OF_FINITE, self.looks_at_many)}
+        self.assumed = sys.modules["shardscope_assumptions"].Assumptions(self)
         self.empty = torch.empty  # zero.Init replaces PyTorch's
         library = ctypes.CDLL(None)
         size, pointer = ctypes.c_size_t, ctypes.c_void_p
@@ -201,21 +189,6 @@ class Numbers:
                         return self.is_small(each)
         return tensors == 0 or "device" in more
 
-    def chooses(self, arguments, more):
-        """The same of topk: the numbers that tokens choose experts by may be many before it is known that they are."""
-        values = arguments[0] if arguments else more.get("input")
-        return type(values) in self.kinds and values.is_cuda and (
-            self.is_small(values) or self.routing.is_routing(values, *self.dim_and_number(arguments, more)))
-
-    def looks_at_many(self, arguments, more):
-        """The same where what is looked at may be long: a vocabulary of which a token is drawn, numbers that may be infinite."""
-        values = arguments[0] if arguments else more.get("input")
-        return type(values) in self.kinds and values.is_cuda
-
-    def sums_up(self, arguments, more):
-        """The same of all(): that so many numbers are finite is known of them together."""
-        return self.concerns_a_gpu(arguments, more) or bool(arguments) and hasattr(arguments[0], EACH)
-
     def wrap(self, function, in_place):
         torch = self.torch
         compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
@@ -224,7 +197,7 @@ class Numbers:
 
         @functools.wraps(function)
         def wrapped(*arguments, **more):
-            concerns = self.concerned.get(function.__name__, self.concerns_a_gpu)
+            concerns = self.assumed.concerned.get(function.__name__, self.concerns_a_gpu)
             if (compiling() or getattr(self.mine, "busy", False) or not concerns(arguments, more) or
                     transform() is not None):
                 return function(*arguments, **more)
@@ -244,9 +217,10 @@ class Numbers:
             if type(made) in self.kinds and made.is_cuda and self.is_small(made):
                 self.set_all(made, LIKE[function.__name__])
             return made
-        if function.__name__ == "all" and arguments and hasattr(arguments[0], EACH):
+        each = self.assumed.each_of(arguments[0]) if function.__name__ == "all" and arguments else None
+        if each is not None:
             made = function(*arguments, **more)
-            self.assume_each(made, getattr(arguments[0], EACH), arguments[0])
+            self.assumed.set_each(made, each, arguments[0])
             return made
         inputs, states, seen, written = None, [], [], None
         with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError, NotImplementedError):
@@ -266,14 +240,7 @@ class Numbers:
         if "out" not in more:
             self.restore(seen, written)
         if inputs is None:
-            if name == "topk":
-                self.route(arguments, more, made)
-            elif name in OF_FINITE and "out" not in more:
-                self.assume_each(made, OF_FINITE[name], arguments[0] if arguments else more["input"])
-            elif name in ("multinomial", "argmax") and "out" not in more:
-                self.draw(name, arguments, more, made)
-            elif name in DECIDED_BY and "out" not in more:
-                self.decide(made, arguments, DECIDED_BY[name])
+            self.assumed.make(function, arguments, more, made)
             return made
         values = None
         # Where the host has no such function, or it is asked for nonsense, what was made is not known.
@@ -286,7 +253,7 @@ class Numbers:
                     values = self.computed(function, *inputs)
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         if name == "topk" and (OF_OTHERS in states or UNKNOWN in states):
-            self.route(arguments, more, made)
+            self.assumed.route(arguments, more, made)
         return self.told(values, states) if type(made) is bool and values is not None else made
 
     def computed(self, function, arguments, more):
@@ -297,43 +264,6 @@ class Numbers:
 
     def is_of_others(self, value):
         return self.alone and type(value) in self.kinds and self.is_small(value) and self.state_of(value) == OF_OTHERS
-
-    def assume_each(self, made, number, value):
-        """What is made of a value that nobody computed is this number, each; of what other ranks send nobody says so."""
-        if type(made) not in self.kinds or not made.is_cuda or self.is_of_others(value):
-            return
-        if self.is_small(made):
-            self.set_all(made, int(number))
-        else:
-            setattr(made, EACH, number)
-
-    def draw(self, name, arguments, more, made):
-        """A token of probabilities that nobody computed is one from the middle of the vocabulary, where none is that ends a
-        sequence: sequences run to their length, which is the most that they take."""
-        values = arguments[0] if arguments else more["input"]
-        dim = more.get("dim", arguments[1] if len(arguments) > 1 else None)
-        count = values.shape[-1] if values.dim() > 0 else 0
-        last = name == "multinomial" or dim in (-1, values.dim() - 1) and dim is not None
-        if not last or count < SMALLEST_VOCABULARY or type(made) not in self.kinds or not self.is_small(made):
-            return
-        if self.is_of_others(values):
-            return
-        self.set_all(made, count // 2)
-        self.routing.note_drawn(count // 2, count)
-
-    def decide(self, made, arguments, absorbing):
-        """Where an operand that the host knows decides alone: true of "or", zeros of "and"."""
-        if type(made) not in self.kinds or not made.is_cuda or not self.is_small(made):
-            return
-        for each in arguments[:2]:
-            states = []
-            with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError):
-                value = self.on_host(each, states, []) if type(each) in self.kinds else None
-                if value is None or self.alone and OF_OTHERS in states:
-                    continue
-                if bool(value.all() if absorbing else not value.any()) and (not absorbing or made.dtype == self.torch.bool):
-                    self.set(made, self.torch.full(made.shape, int(absorbing), dtype=made.dtype, device="cpu"), states)
-                    return
 
     def set_all(self, made, number):
         with self.unwrapped():
@@ -398,36 +328,6 @@ class Numbers:
                 parts.append(each)
         return value, tuple(parts)
 
-    def dim_and_number(self, arguments, more):
-        """Along which dimension topk looks, and for how many."""
-        return (more.get("dim", arguments[2] if len(arguments) > 2 else -1),
-                more["k"] if "k" in more else arguments[1] if len(arguments) > 1 else 0)
-
-    def route(self, arguments, more, made):
-        """The largest of what nobody computed, of a row each: a token's experts, as routing.py assumes."""
-        values = arguments[0] if arguments else more["input"]
-        dim, each = self.dim_and_number(arguments, more)
-        if self.routing.is_routing(values, dim, each):
-            experts = values.shape[-1]
-            self.assume(made[1], (values.numel() // experts, experts, each), lambda chosen: chosen.view(made[1].shape))
-
-    def route_mask(self, mask, each):
-        """The same of a mask of tokens and experts."""
-        def of(chosen):
-            return self.torch.zeros(mask.shape, dtype=self.torch.bool).scatter_(1, chosen, True)
-
-        self.assume(mask, (*mask.shape, each), of)
-
-    def assume(self, made, choice, of):
-        """`made` gets what `of` makes of the experts of each token that are assumed; `choice`: tokens, experts, and how
-        many of them each token gets."""
-        tokens, experts, each = choice
-        self.most_elements, self.most_bytes = MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED
-        self.experts.add(experts)
-        with self.unwrapped():
-            self.set(made, of(self.routing.chosen(self.torch, tokens, experts, each)).to(made.dtype), [])
-        self.routing.note(self.torch, experts, each)
-
     def told(self, answer, states):
         """What the host has read at once: of absent ranks it is asked whether it may."""
         if self.reader is not None and OF_OTHERS in states:
@@ -440,18 +340,7 @@ class Numbers:
 
 
 def fused_router(module):
-    """Transformer Engine's kernel that chooses experts makes a mask of tokens and experts."""
-    original = getattr(module, "fused_topk_with_score_function", None)
-    if original is None:
-        return
-
-    @functools.wraps(original)
-    def wrapped(logits, topk, *arguments, **more):
-        probabilities, chosen = original(logits, topk, *arguments, **more)
-        numbers.route_mask(chosen, topk)
-        return probabilities, chosen
-
-    module.fused_topk_with_score_function = wrapped
+    sys.modules["shardscope_assumptions"].fused_router(module, numbers)
 
 
 prepare_later = {"transformer_engine.pytorch.router": fused_router}
