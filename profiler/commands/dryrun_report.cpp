@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,15 @@ namespace {
 cluster::Verdict verdict_of(const RankRun& rank, const Card& card) {
   if (rank.run.unmet) return cluster::Verdict::does_not_fit;
   return cluster::verdict_of(Bytes{reserved_bytes(rank)}, card.room());
+}
+
+/// Whose workspaces were asked for and count as none.
+std::vector<std::string> libraries_with_workspaces(const DryRun& run) {
+  constexpr std::array<const char*, standin::kLibraries> kNames{"cuDNN", "cuSOLVER", "cuSPARSE", "cuFFT"};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (run.unknown_workspaces[i] > 0) names.emplace_back(kNames[i]);
+  return names;
 }
 
 /// The most host memory that the program has, whether or not it was written to here.
@@ -58,7 +68,9 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
   j["pinned_host_peak_bytes"] = run.pinned_peak_bytes;
   j["host_peak_resident_bytes"] = run.ended.peak_resident_bytes;
   j["host_peak_bytes"] = host_peak(run);
-  j["unknown_workspaces"] = run.unknown_workspaces;
+  j["unknown_workspaces"] =
+      std::accumulate(run.unknown_workspaces.begin(), run.unknown_workspaces.end(), std::int64_t{0});
+  j["unknown_workspaces_of"] = libraries_with_workspaces(run);
   j["values_read_as_zeros"] = run.values_read;
   j["unrecorded_allocations"] = run.allocations_gone;
   j["phases"] = nlohmann::ordered_json::array();
@@ -114,7 +126,8 @@ std::string absent_text(const DryRun& run) {
   const auto as_equal = std::ranges::count_if(run.absent, [](const Absent& each) { return each.as_equal; });
   if (as_equal > 0)
     text += "other ranks     taken for equal to this one in " + with_commas(as_equal) +
-            " places where libraries look at what they send\n";
+            " places where libraries look at what they send" +
+            (run.ended.exit_code == 0 ? "" : "; with --rank all they run, too") + "\n";
   for (const Absent& each : run.absent)
     if (!each.as_equal)
       text += (each.refused ? "refused         " : "read as zeros   ") + each.what + ", at " + each.file + ":" +
@@ -162,6 +175,13 @@ std::string host_text(const DryRun& run) {
   if (run.host_peak_bytes > resident)
     text += ", of which " + show_bytes(Bytes{resident}) + " here: weights and states on the host are not written to";
   return text + "\n";
+}
+
+std::string workspaces_text(const DryRun& run) {
+  std::string named;
+  for (const std::string& library : libraries_with_workspaces(run))
+    named += (named.empty() ? "" : ", ") + library + (library == "cuSOLVER" ? " (of the order of its matrices)" : "");
+  return named.empty() ? "" : "not counted: workspaces of " + named + ", whose sizes nobody else knows\n";
 }
 
 std::string replaced_text(const DryRun& run) {
@@ -295,9 +315,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
   text << host_text(run);
   text << software_text(run) << replaced_text(run);
-  if (run.unknown_workspaces > 0)
-    text << "not counted: workspaces of cuDNN (convolutions, recurrent nets, its attention), whose sizes only it "
-            "knows\n";
+  text << workspaces_text(run);
   if (run.values_read > 0)
     text << "values read     " << with_commas(run.values_read) << " times that no kernel has computed: zeros\n";
   if (const std::int64_t peak = unrecorded_peak(rank); peak > 0)

@@ -27,7 +27,8 @@ void add_counters(const fs::path& path, DryRun& run) {
   run.device_peak_bytes = std::max(run.device_peak_bytes, counters.device_peak_bytes);
   run.pinned_peak_bytes = std::max(run.pinned_peak_bytes, counters.pinned_peak_bytes);
   run.values_read += counters.values_read;
-  run.unknown_workspaces += counters.unknown_workspaces;
+  for (std::size_t i = 0; i < run.unknown_workspaces.size(); ++i)
+    run.unknown_workspaces[i] += counters.unknown_workspaces[i];
   // Of the processes that a launcher starts each takes all steps.
   run.optimizer_steps = std::max(run.optimizer_steps, counters.optimizer_steps);
   run.backward_calls = std::max(run.backward_calls, counters.backward_calls);

@@ -1,6 +1,7 @@
 // Runs a PyTorch program on a GPU that is not there, and brings back what its allocator did.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,6 +12,7 @@
 
 #include "profiler/dryrun/program_python.h"
 #include "profiler/process/child.h"
+#include "profiler/standin/counters.h"
 #include "traces/base/result.h"
 #include "traces/import/import.h"
 
@@ -89,7 +91,8 @@ struct DryRun {
   std::int64_t device_peak_bytes = 0;   ///< taken of one card, by the process that took most
   std::int64_t pinned_peak_bytes = 0;   ///< pinned host memory, likewise
   std::int64_t host_peak_bytes = 0;     ///< resident, had a recipe's weights on the host been written to; 0: not known
-  std::int64_t unknown_workspaces = 0;  ///< of cuDNN, which are counted as none
+  /// By library (standin/counters.h): so often the size of a workspace was asked, which is counted as none.
+  std::array<std::int64_t, standin::kLibraries> unknown_workspaces{};
   std::int64_t values_read = 0;         ///< copies to the host of what no kernel has computed: zeros
   std::int64_t optimizer_steps = 0;
   std::int64_t backward_calls = 0;

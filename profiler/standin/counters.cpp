@@ -68,8 +68,8 @@ void count_read() {
   change([](Counters& counters) { ++counters.values_read; });
 }
 
-void count_unknown_workspace() {
-  change([](Counters& counters) { ++counters.unknown_workspaces; });
+void count_unknown_workspace(Library of) {
+  change([of](Counters& counters) { ++counters.unknown_workspaces[static_cast<int>(of)]; });
 }
 
 std::vector<Taken> taken_of(int card) {

@@ -12,13 +12,17 @@ namespace shard::standin {
 /// Cards of one process whose memory is counted apart; more are one.
 inline constexpr int kMostCards = 64;
 
+/// Whose workspaces nobody here knows the sizes of.
+enum class Library { cudnn, cusolver, cusparse, cufft };
+inline constexpr int kLibraries = 4;
+
 /// The file's content, in the machine's own byte order.
 struct Counters {
   std::int64_t device_peak_bytes;  ///< taken of one card at once, the most of all cards
   std::int64_t pinned_bytes;       ///< pinned host memory now
   std::int64_t pinned_peak_bytes;
-  std::int64_t values_read;         ///< copies to the host of device memory that nobody had written to
-  std::int64_t unknown_workspaces;  ///< workspaces of cuDNN that somebody asked the size of
+  std::int64_t values_read;                     ///< copies to the host of device memory that nobody had written to
+  std::int64_t unknown_workspaces[kLibraries];  ///< whose size somebody asked; told to be none
   std::int64_t optimizer_steps;
   std::int64_t backward_calls;
   std::int64_t device_bytes[kMostCards];  ///< taken of each card now
@@ -31,7 +35,7 @@ inline constexpr const char* kCountersSuffix = ".counters";
 void count_device(std::size_t used_bytes, int card);
 void count_pinned(std::int64_t more_bytes);
 void count_read();
-void count_unknown_workspace();
+void count_unknown_workspace(Library of);
 
 /// What a process that lives has taken of a card.
 struct Taken {

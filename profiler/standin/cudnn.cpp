@@ -22,7 +22,7 @@ int hand_out(void** handle) {
 }
 int none_needed(std::size_t* bytes) {
   *bytes = 0;
-  count_unknown_workspace();
+  count_unknown_workspace(Library::cudnn);
   return kSuccess;
 }
 
@@ -155,7 +155,7 @@ STANDIN int cudnnBackendGetAttribute(void*, int name, int type, std::int64_t req
   if (count != nullptr) *count = is_one ? 1 : 0;
   if (is_size && values != nullptr)
     std::memset(values, 0, type == kTypeInt64 ? sizeof(std::int64_t) : sizeof(std::int32_t));
-  if (is_size && type == kTypeInt64) count_unknown_workspace();
+  if (is_size && type == kTypeInt64) count_unknown_workspace(Library::cudnn);
   return kSuccess;
 }
 

@@ -167,7 +167,7 @@ STANDIN int cudnnGetRNNTempSpaceSizes(void*, void* descriptor, int forward, void
   const std::size_t states = net.gates() + (net.mode == kLstm ? 2 : 1);
   const std::size_t layer = input.length * input.batch * net.directions * net.hidden * bytes_of(net.type);
   if (reserve != nullptr) *reserve = forward == kTraining ? net.layers * states * layer : 0;
-  count_unknown_workspace();
+  count_unknown_workspace(Library::cudnn);
   if (work != nullptr) *work = net.gates() * layer;
   return kSuccess;
 }

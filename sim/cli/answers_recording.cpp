@@ -26,8 +26,9 @@ reserved and the most that lies outside)"},
      "a higher peak, and allocations, before the last 500,000 events, which are kept; else 0"},
     {"pinned_host_peak_bytes, host_peak_resident_bytes, host_peak_bytes",
      "host memory: pinned; resident here; resident had what a recipe makes on the host been written to"},
-    {"unknown_workspaces, values_read_as_zeros",
-     "workspaces of cuDNN that count as none; how often the host read what no kernel computed"},
+    {"unknown_workspaces, unknown_workspaces_of, values_read_as_zeros",
+     "workspaces that count as none, since only their library knows their sizes; which libraries (`cuDNN`, `cuSOLVER`, "
+     "`cuSPARSE`, `cuFFT`); how often the host read what no kernel computed"},
     {"phases",
      "of parts of the run that took memory: `phase` (`creation`, `first_step`, `steady_step`, `evaluate`, `save`, "
      "`load`), "

@@ -128,6 +128,29 @@ assert says() == (130102, [13, 1, 2]), says()
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
+/// Who asks hands in a variable that nobody wrote to.
+TEST_F(OfTheDriver, WorkspacesOfSolversAreNoneAndAreSaidSo) {
+  const Outcome outcome = asked(R"(size, on_device, on_host = c_int(-1), c_size_t(7 << 40), c_size_t(7 << 40)
+none, whole = c_void_p(), ctypes.c_longlong
+assert cuda.cusolverDnSgeqrf_bufferSize(none, 8, 8, none, 8, byref(size)) == 0 and size.value == 0
+size.value = -1
+assert cuda.cusolverDnDormqr_bufferSize(none, 0, 0, 8, 8, 8, none, 8, none, none, 8, byref(size)) == 0 and size.value == 0
+assert cuda.cusolverDnXsyevd_bufferSize(none, none, 1, 0, whole(8), 0, none, whole(8), 0, none, 0, byref(on_device),
+                                        byref(on_host)) == 0 and on_device.value == on_host.value == 0
+on_device.value = 7 << 40
+assert cuda.cufftXtMakePlanMany(1, 1, none, none, whole(1), whole(8), 0, none, whole(1), whole(8), 0, whole(1),
+                                byref(on_device), 0) == 0 and on_device.value == 0
+size.value = -1
+assert cuda.cublasSgeqrfBatched(none, 8, 8, none, 8, none, byref(size), 4) == 0 and size.value == 0
+matrix = create_string_buffer(512)
+assert cuda.cusparseLtStructuredDescriptorInit(none, matrix, whole(128), whole(128), whole(128), 16, 2, 0, 0) == 0
+assert cuda.cusparseLtSpMMACompressedSize2(none, matrix, byref(on_device), byref(on_host)) == 0
+assert on_device.value == 128 * 128 * 2 * 9 // 16 and on_host.value == 0
+)");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json_of(outcome)["unknown_workspaces_of"], nlohmann::json({"cuSOLVER", "cuSPARSE", "cuFFT"}));
+}
+
 TEST_F(OfTheDriver, NeitherFabricNorMulticastIsThere) {
   const Outcome outcome = asked(R"(handle, value = c_ulonglong(), c_int(-1)
 for fabric_or_multicast in (128, 132):

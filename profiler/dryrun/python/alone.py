@@ -399,16 +399,34 @@ def lone_gloo(torch, reader):
         c10d._new_process_group_helper = made
 
 
+class OfRankZero:
+    """The functions of torch.distributed, or of DeepSpeed's like it, for who asks which rank this is."""
+
+    def __init__(self, comm):
+        self.comm = comm
+
+    def __getattr__(self, name):
+        return (lambda *arguments, **more: 0) if name == "get_rank" else getattr(self.comm, name)
+
+
 def as_root(module):
     """Checks of DeepSpeed's that ranks have the same lists: as rank 0 each sends its own, which it then gets."""
-    class OfRankZero:
-        def __init__(self, comm):
-            self.comm = comm
-
-        def __getattr__(self, name):
-            return (lambda *arguments, **more: 0) if name == "get_rank" else getattr(self.comm, name)
-
     module.dist = OfRankZero(module.dist)
+
+
+def optimizer_keys_as_root(module):
+    """FSDP 1 takes the names of an optimizer's states from rank 0: every rank has the same."""
+    original = module._map_param_key_to_optim_keys
+
+    @functools.wraps(original)
+    def own_keys(*arguments, **more):
+        of_ranks, module.dist = module.dist, OfRankZero(module.dist)
+        try:
+            return original(*arguments, **more)
+        finally:
+            module.dist = of_ranks
+
+    module._map_param_key_to_optim_keys = own_keys
 
 
 def own_checkpoint(module):
@@ -426,7 +444,8 @@ def own_pieces(module):
 
 
 prepare_later = {"deepspeed.runtime.zero.utils": as_root, "torch.distributed.checkpoint.utils": own_checkpoint,
-                 "torch.distributed.checkpoint.default_planner": own_pieces}
+                 "torch.distributed.checkpoint.default_planner": own_pieces,
+                 "torch.distributed.fsdp._optim_utils": optimizer_keys_as_root}
 
 
 def prepare(torch):
