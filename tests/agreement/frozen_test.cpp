@@ -14,7 +14,7 @@
 namespace shard {
 namespace {
 
-ModelPtr tiny_mlp() {
+ModelPtr frozen_mlp() {
   return tiny_model(R"({"model_type": "mlp", "sizes": [6, 8, 5, 7, 4]})");
 }
 
@@ -66,7 +66,7 @@ TEST(Frozen, OthersTakeTheStepThatTheyWouldTakeAnywayInLlama) {
 }
 
 TEST(Frozen, OthersTakeTheStepThatTheyWouldTakeAnywayInAnMlp) {
-  const ModelPtr mlp = tiny_mlp();
+  const ModelPtr mlp = frozen_mlp();
   for (const Patterns& freeze : {Patterns{mlp->parameters.front().name}, Patterns{"*.bias"}, Patterns{"*.weight"}})
     expect_only_others_change(mlp, freeze);
 }

@@ -16,18 +16,18 @@ namespace {
 
 using model::TensorLayout;
 
-ModelPtr tiny_mlp() {
+ModelPtr odd_mlp() {
   return tiny_model(R"({"model_type": "mlp", "sizes": [6, 8, 5, 12, 7, 4]})");
 }
 
 /// A run, and every rank's parameters by name when it ended (stage 0: all of what the rank works with).
-struct Trained {
+struct TrainedRanks {
   std::vector<float> losses;
   ModelPtr part;                                                      ///< what each rank works with
   std::vector<std::map<std::string, std::vector<float>>> parameters;  ///< by rank
 };
 
-Trained trained(const ModelPtr& model, const plan::Strategy& strategy, std::int64_t steps) {
+TrainedRanks trained_ranks(const ModelPtr& model, const plan::Strategy& strategy, std::int64_t steps) {
   Result<plan::PlanSet> plans = plan::compile(model, strategy);
   if (!plans) {
     ADD_FAILURE() << to_string(plans.error());
@@ -35,7 +35,7 @@ Trained trained(const ModelPtr& model, const plan::Strategy& strategy, std::int6
   }
   const auto world = static_cast<std::size_t>(strategy.world_size);
   auto communicators = make_in_process(strategy.world_size);
-  Trained result{.losses = {}, .part = plans->classes[0].model, .parameters = {}};
+  TrainedRanks result{.losses = {}, .part = plans->classes[0].model, .parameters = {}};
   result.parameters.resize(world);
   {
     std::vector<std::jthread> threads;
@@ -94,11 +94,11 @@ std::vector<Subjects> subjects() {
           {"llama tied", tiny_llama(true), TensorLayout::megatron},
           {"llama as the tutorial", tiny_llama(false), TensorLayout::colossalai},
           {"llama tied as the tutorial", tiny_llama(true), TensorLayout::colossalai},
-          {"mlp", tiny_mlp(), TensorLayout::megatron}};
+          {"mlp", odd_mlp(), TensorLayout::megatron}};
 }
 
 /// The parameter of all ranks' parts, and whether those that every rank has whole are the same bits everywhere.
-std::vector<float> assembled(const Trained& run, std::size_t index, const std::string& what) {
+std::vector<float> assembled(const TrainedRanks& run, std::size_t index, const std::string& what) {
   const model::Model& part = *run.part;
   const Parameter& own = part.parameters[index];
   if (part.split.degree == 1) return run.parameters[0].at(own.name);
@@ -127,9 +127,9 @@ double largest_of(const std::vector<float>& values) {
 
 TEST(TensorParallel, CreatesTheParametersOfOneRank) {
   for (const Subjects& s : subjects()) {
-    const Trained one = trained(s.model, shared_by(1, *s.model, s.layout), 0);
+    const TrainedRanks one = trained_ranks(s.model, shared_by(1, *s.model, s.layout), 0);
     for (std::int32_t degree : {2, 4}) {
-      const Trained many = trained(s.model, shared_by(degree, *s.model, s.layout), 0);
+      const TrainedRanks many = trained_ranks(s.model, shared_by(degree, *s.model, s.layout), 0);
       for (std::size_t p = 0; p < s.model->parameters.size(); ++p)
         EXPECT_EQ(assembled(many, p, s.name), one.parameters[0].at(s.model->parameters[p].name))
             << s.name << ' ' << degree << ' ' << s.model->parameters[p].name;
@@ -141,10 +141,10 @@ TEST(TensorParallel, CreatesTheParametersOfOneRank) {
 // One step of plain gradient descent: what changed is the gradient, parameter by parameter.
 TEST(TensorParallel, GradientsAreThoseOfOneRank) {
   for (const Subjects& s : subjects()) {
-    const Trained before = trained(s.model, shared_by(1, *s.model, s.layout), 0);
-    const Trained one = trained(s.model, shared_by(1, *s.model, s.layout), 1);
+    const TrainedRanks before = trained_ranks(s.model, shared_by(1, *s.model, s.layout), 0);
+    const TrainedRanks one = trained_ranks(s.model, shared_by(1, *s.model, s.layout), 1);
     for (std::int32_t degree : {2, 4}) {
-      const Trained many = trained(s.model, shared_by(degree, *s.model, s.layout), 1);
+      const TrainedRanks many = trained_ranks(s.model, shared_by(degree, *s.model, s.layout), 1);
       ASSERT_EQ(many.losses.size(), 1U);
       EXPECT_NEAR(many.losses[0], one.losses[0], 1e-5 * std::abs(one.losses[0])) << s.name << ' ' << degree;
       for (std::size_t p = 0; p < s.model->parameters.size(); ++p) {
@@ -168,9 +168,9 @@ TEST(TensorParallel, GradientsAreThoseOfOneRank) {
 
 TEST(TensorParallel, LossesFollowThoseOfOneRank) {
   for (const Subjects& s : subjects()) {
-    const Trained one = trained(s.model, shared_by(1, *s.model, s.layout), 5);
+    const TrainedRanks one = trained_ranks(s.model, shared_by(1, *s.model, s.layout), 5);
     for (std::int32_t degree : {2, 4}) {
-      const Trained many = trained(s.model, shared_by(degree, *s.model, s.layout), 5);
+      const TrainedRanks many = trained_ranks(s.model, shared_by(degree, *s.model, s.layout), 5);
       ASSERT_EQ(many.losses.size(), 5U);
       for (std::size_t i = 0; i < 5; ++i)
         EXPECT_NEAR(many.losses[i], one.losses[i], 1e-5 * std::abs(one.losses[i]))
@@ -186,7 +186,7 @@ TEST(TensorParallel, HeadsDropWhatTheyDoOnOneRank) {
     const auto losses = [&](std::int32_t degree) {
       plan::Strategy strategy = shared_by(degree, *s.model, s.layout);
       strategy.dropout = 0.3F;
-      return trained(s.model, strategy, 3).losses;
+      return trained_ranks(s.model, strategy, 3).losses;
     };
     const std::vector<float> one = losses(1);
     for (std::int32_t degree : {2, 4}) {

@@ -14,7 +14,7 @@ using plan::Op;
 using plan::Operand;
 using plan::Plan;
 
-cluster::Cluster round_cluster() {
+cluster::Cluster cluster_of_ops() {
   cluster::Cluster c;
   c.devices_per_host = 4;
   c.peak_fp32 = FlopsPerSecond{100e9};
@@ -50,8 +50,8 @@ Op op(plan::Action action, std::vector<Operand> operands) {
   return o;
 }
 
-double microseconds(const Op& o) {
-  return cost(two_and_one(), o, round_cluster()).count() * 1e6;
+double op_microseconds(const Op& o) {
+  return cost(two_and_one(), o, cluster_of_ops()).count() * 1e6;
 }
 
 TEST(OpCost, ACollectiveCostsItsFullBuffer) {
@@ -61,23 +61,24 @@ TEST(OpCost, ACollectiveCostsItsFullBuffer) {
   Operand shard = operand(0, Access::read);
   shard.bytes /= 2;
   // t0 + (n - 1) a + (n - 1) / n S / B = 1 + 2 + 1 / 2 * 40
-  EXPECT_DOUBLE_EQ(microseconds(op(call, {shard, operand(1, Access::write)})), 23);
+  EXPECT_DOUBLE_EQ(op_microseconds(op(call, {shard, operand(1, Access::write)})), 23);
 }
 
 TEST(OpCost, ACopyInsideAMemoryIsBoundByTheMemoryAndAcrossMemoriesByTheLink) {
   // L + 2 S / m = 1 + 800
-  EXPECT_DOUBLE_EQ(microseconds(op(plan::Copy{}, {operand(0, Access::read), operand(1, Access::write)})), 801);
+  EXPECT_DOUBLE_EQ(op_microseconds(op(plan::Copy{}, {operand(0, Access::read), operand(1, Access::write)})), 801);
   // L + a + S / B = 1 + 10 + 4000
-  EXPECT_DOUBLE_EQ(microseconds(op(plan::Copy{}, {operand(0, Access::read), operand(2, Access::write)})), 4011);
+  EXPECT_DOUBLE_EQ(op_microseconds(op(plan::Copy{}, {operand(0, Access::read), operand(2, Access::write)})), 4011);
 }
 
 TEST(OpCost, AnAccumulationMovesThreeOperands) {
   // dst is read and written, src read: L + 3 S / m; 1e6 flops at 10e9 a second take 100 us and hide
-  EXPECT_DOUBLE_EQ(microseconds(op(plan::Accumulate{}, {operand(0, Access::update), operand(1, Access::read)})), 1201);
+  EXPECT_DOUBLE_EQ(op_microseconds(op(plan::Accumulate{}, {operand(0, Access::update), operand(1, Access::read)})),
+                   1201);
 }
 
 TEST(OpCost, AnAbsentOpIsFree) {
-  EXPECT_EQ(microseconds(op(plan::Absent{}, {})), 0);
+  EXPECT_EQ(op_microseconds(op(plan::Absent{}, {})), 0);
 }
 
 }  // namespace

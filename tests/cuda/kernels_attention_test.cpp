@@ -6,33 +6,30 @@
 namespace shard::cuda::test {
 namespace {
 
-struct Case {
+struct AttentionCase {
   std::int64_t batch, sequence, heads, kv_heads, dim;
   float probability = 0;
 };
-const std::vector<Case> kCases = {
+const std::vector<AttentionCase> kAttentionCases = {
     {1, 1, 1, 1, 1, 0.5F},    {2, 5, 4, 2, 6},   {1, 64, 2, 2, 24, 0.1F}, {2, 65, 3, 1, 16, 0.25F}, {1, 150, 4, 2, 33},
     {1, 129, 2, 1, 12, 0.5F}, {2, 20, 2, 2, 40}, {1, 70, 2, 1, 80, 0.3F}, {1, 33, 1, 1, 130, 0.4F}, {1, 40, 2, 1, 256},
 };
-constexpr double kTolerance = 5e-6;
-constexpr std::int64_t kStep = 6;
-constexpr MaskSource kSource{.seed = 7, .mask = 11, .micro_batches = 4, .micro_batch = 2};
-
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
+constexpr double kAttentionTolerance = 5e-6;
+constexpr std::int64_t kMaskStep = 6;
+constexpr MaskSource kMaskSource{.seed = 7, .mask = 11, .micro_batches = 4, .micro_batch = 2};
 
 // Heads [2, 2 + H) of H + 3.
-AttentionDropout drop_of(const Case& c) {
+AttentionDropout drop_of(const AttentionCase& c) {
   return {.probability = c.probability, .key = {}, .heads = c.heads + 3, .first_head = 2};
 }
 
 // Every probability's factor, drawn one by one by the rule in executor/kernels/shapes.h.
-Vec mask_of(const Case& c) {
+Vec mask_of(const AttentionCase& c) {
   Vec factors;
   if (c.probability == 0) return factors;
   AttentionDropout drop = drop_of(c);
-  drop.key = dropout_key(kSource.seed, kStep * kSource.micro_batches + kSource.micro_batch, kSource.mask);
+  drop.key =
+      dropout_key(kMaskSource.seed, kMaskStep * kMaskSource.micro_batches + kMaskSource.micro_batch, kMaskSource.mask);
   const auto p = static_cast<double>(c.probability);
   for (std::int64_t b = 0; b < c.batch; ++b)
     for (std::int64_t h = 0; h < c.heads; ++h)
@@ -48,8 +45,8 @@ Vec mask_of(const Case& c) {
 
 /// The operands of one case, each of its own tensor, and what must come of them.
 template <class T>
-struct Setting {
-  explicit Setting(const Case& c, unsigned seed = 0)
+struct AttentionSetting {
+  explicit AttentionSetting(const AttentionCase& c, unsigned seed = 0)
       : shape{c.batch, c.sequence, c.heads, c.kv_heads, c.dim},
         tokens(c.batch * c.sequence),
         q_width(c.heads * c.dim),
@@ -89,26 +86,26 @@ TYPED_TEST_SUITE(CudaAttention, ElementTypes);
 
 TYPED_TEST(CudaAttention, Forward) {
   using T = TypeParam;
-  for (const Case& c : kCases) {
-    const Setting<T> s(c);
+  for (const AttentionCase& c : kAttentionCases) {
+    const AttentionSetting<T> s(c);
     check<T>(
         [&](auto& call) {
           auto *q = call.in(s.q), *k = call.in(s.k), *v = call.in(s.v), *y = call.out(s.tokens * s.q_width);
           float* lse = call.f32_out(s.rows());
-          const std::int64_t* step = call.raw(std::vector<std::int64_t>{kStep});
+          const std::int64_t* step = call.raw(std::vector<std::int64_t>{kMaskStep});
           call.run([&] {
             attention_forward(call.stream(), s.shape, {q, s.q_width}, {k, s.k_width}, {v, s.k_width}, {y, s.q_width},
-                              lse, drop_of(c), kSource, c.probability > 0 ? step : nullptr);
+                              lse, drop_of(c), kMaskSource, c.probability > 0 ? step : nullptr);
           });
         },
-        {s.forward.y, s.forward.lse}, kTolerance, "sequence " + std::to_string(c.sequence));
+        {s.forward.y, s.forward.lse}, kAttentionTolerance, "sequence " + std::to_string(c.sequence));
   }
 }
 
 TYPED_TEST(CudaAttention, Backward) {
   using T = TypeParam;
-  for (const Case& c : kCases) {
-    const Setting<T> s(c);
+  for (const AttentionCase& c : kAttentionCases) {
+    const AttentionSetting<T> s(c);
     check<T>(
         [&](auto& call) {
           auto *q = call.in(s.q), *k = call.in(s.k), *v = call.in(s.v), *dy = call.in(s.dy);
@@ -116,21 +113,21 @@ TYPED_TEST(CudaAttention, Backward) {
                *dv = call.out(s.tokens * s.k_width);
           const float* lse = call.f32(s.forward.lse);
           std::byte* workspace = workspace_of(call, s.shape);
-          const std::int64_t* step = call.raw(std::vector<std::int64_t>{kStep});
+          const std::int64_t* step = call.raw(std::vector<std::int64_t>{kMaskStep});
           call.run([&] {
             attention_backward(call.stream(), s.shape, {q, s.q_width}, {k, s.k_width}, {v, s.k_width}, lse,
                                {dy, s.q_width}, {dq, s.q_width}, {dk, s.k_width}, {dv, s.k_width}, workspace,
-                               drop_of(c), kSource, c.probability > 0 ? step : nullptr);
+                               drop_of(c), kMaskSource, c.probability > 0 ? step : nullptr);
           });
         },
-        {s.gradient.dq, s.gradient.dk, s.gradient.dv}, kTolerance, "sequence " + std::to_string(c.sequence));
+        {s.gradient.dq, s.gradient.dk, s.gradient.dv}, kAttentionTolerance, "sequence " + std::to_string(c.sequence));
   }
 }
 
 TYPED_TEST(CudaAttention, PackedHeads) {
   using T = TypeParam;
-  const Case c{2, 67, 4, 2, 24};
-  const Setting<T> s(c, 10);
+  const AttentionCase c{2, 67, 4, 2, 24};
+  const AttentionSetting<T> s(c, 10);
   const std::int64_t width = s.q_width + 2 * s.k_width;
   check<T>(
       [&](auto& call) {
@@ -147,11 +144,11 @@ TYPED_TEST(CudaAttention, PackedHeads) {
                              {d + s.q_width + s.k_width, width}, workspace, {}, {}, nullptr);
         });
       },
-      {s.forward.y, s.packed(s.gradient.dq, s.gradient.dk, s.gradient.dv), s.forward.lse}, kTolerance);
+      {s.forward.y, s.packed(s.gradient.dq, s.gradient.dk, s.gradient.dv), s.forward.lse}, kAttentionTolerance);
 }
 
 TEST(CudaAttention, NotANumberReachesTheResult) {
-  Setting<float> s({1, 70, 1, 1, 8});
+  AttentionSetting<float> s({1, 70, 1, 1, 8});
   s.q[u(3 * 8)] = std::numeric_limits<double>::quiet_NaN();
   s.k[u(40 * 8)] = std::numeric_limits<double>::quiet_NaN();
   Call<float, float> call({});

@@ -13,10 +13,6 @@
 namespace shard::cuda::test {
 namespace {
 
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 template <class T>
 std::vector<T> stored(const Vec& values) {
   std::vector<T> all;

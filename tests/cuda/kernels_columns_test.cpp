@@ -8,10 +8,6 @@ template <class T>
 class CudaColumns : public testing::Test {};
 TYPED_TEST_SUITE(CudaColumns, ElementTypes);
 
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 TYPED_TEST(CudaColumns, JoinedAndTaken) {
   using T = TypeParam;
   const std::vector<ColumnParts> shapes = {{1, 1, 1}, {7, 33, 3}, {65, 40, 2}, {3, 2100, 4}, {5, 1, 8}};

@@ -6,10 +6,6 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 template <class T>
 class CudaEmbedding : public testing::Test {};
 TYPED_TEST_SUITE(CudaEmbedding, ElementTypes);

@@ -4,11 +4,8 @@
 namespace shard::cuda::test {
 namespace {
 
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
-const std::vector<CrossEntropyShape> kShapes = {{1, 1}, {3, 10}, {17, 257}, {5, 3001}, {300, 40}, {9, 2048}};
+const std::vector<CrossEntropyShape> kCrossEntropyShapes = {{1, 1},    {3, 10},   {17, 257},
+                                                            {5, 3001}, {300, 40}, {9, 2048}};
 
 template <class T>
 class CudaLoss : public testing::Test {};
@@ -16,7 +13,7 @@ TYPED_TEST_SUITE(CudaLoss, ElementTypes);
 
 TYPED_TEST(CudaLoss, CrossEntropy) {
   using T = TypeParam;
-  for (const CrossEntropyShape& shape : kShapes) {
+  for (const CrossEntropyShape& shape : kCrossEntropyShapes) {
     const std::int64_t n = shape.rows * shape.vocabulary;
     const Vec logits = rounded<T>(random_values(n, 1, 4));
     const ref::Tokens targets = random_tokens_below(shape.rows, static_cast<std::int32_t>(shape.vocabulary), 2);

@@ -4,16 +4,17 @@
 namespace shard::cuda::test {
 namespace {
 
-struct Size {
+struct NormSize {
   std::int64_t rows, columns;
 };
 // Of one warp and of several, with tails; more columns than a block's threads take at once; strips with tails, of few
 // rows and of more than the slots take at once.
-const std::vector<Size> kSizes = {{1, 3}, {5, 16}, {9, 37}, {70, 129}, {300, 70}, {33, 768}, {3, 2501}, {700, 20}};
+const std::vector<NormSize> kNormSizes = {{1, 3},    {5, 16},   {9, 37},   {70, 129},
+                                          {300, 70}, {33, 768}, {3, 2501}, {700, 20}};
 
 template <class T>
-struct Inputs {
-  explicit Inputs(Size size)
+struct NormInputs {
+  explicit NormInputs(NormSize size)
       : shape{size.rows, size.columns},
         rows(static_cast<std::size_t>(size.rows)),
         columns(static_cast<std::size_t>(size.columns)) {}
@@ -28,8 +29,8 @@ struct Inputs {
   std::string what = std::to_string(shape.rows) + " x " + std::to_string(shape.columns);
 };
 
-constexpr float kEpsilon = 1e-5F;
-constexpr double kTolerance = 2e-6;
+constexpr float kNormEpsilon = 1e-5F;
+constexpr double kNormTolerance = 2e-6;
 
 template <class T>
 class CudaNorm : public testing::Test {};
@@ -37,8 +38,8 @@ TYPED_TEST_SUITE(CudaNorm, ElementTypes);
 
 TYPED_TEST(CudaNorm, LayerNormForward) {
   using T = TypeParam;
-  for (const Size& size : kSizes) {
-    const Inputs<T> in(size);
+  for (const NormSize& size : kNormSizes) {
+    const NormInputs<T> in(size);
     const ref::Norm expected = ref::layer_norm(in.rows, in.columns, 1e-5, in.x, in.w, in.b);
     for (const bool in_place : {false, true})
       check<T>(
@@ -49,9 +50,9 @@ TYPED_TEST(CudaNorm, LayerNormForward) {
             auto* b = c.in(in.b);
             float* mean = c.f32_out(in.shape.rows);
             float* rstd = c.f32_out(in.shape.rows);
-            c.run([&] { layer_norm_forward(c.stream(), in.shape, kEpsilon, x, w, b, y, mean, rstd); });
+            c.run([&] { layer_norm_forward(c.stream(), in.shape, kNormEpsilon, x, w, b, y, mean, rstd); });
           },
-          {expected.y, expected.mean, expected.rstd}, kTolerance, in.what);
+          {expected.y, expected.mean, expected.rstd}, kNormTolerance, in.what);
   }
 }
 
@@ -64,8 +65,8 @@ Vec coarse(std::int64_t n, unsigned seed) {
 
 TYPED_TEST(CudaNorm, OfASum) {
   using T = TypeParam;
-  for (const Size& size : kSizes) {
-    const Inputs<T> in(size);
+  for (const NormSize& size : kNormSizes) {
+    const NormInputs<T> in(size);
     const Vec a = coarse(in.n, 6), b = coarse(in.n, 7), x = sum(a, b);
     const ref::Norm layer = ref::layer_norm(in.rows, in.columns, 1e-5, x, in.w, in.b);
     const ref::Norm rms = ref::rms_norm(in.rows, in.columns, 1e-5, x, in.w);
@@ -75,28 +76,28 @@ TYPED_TEST(CudaNorm, OfASum) {
           auto* s = c.out(in.n);
           auto* y = c.out(in.n);
           float *mean = c.f32_out(in.shape.rows), *rstd = c.f32_out(in.shape.rows);
-          c.run([&] { add_layer_norm_forward(c.stream(), in.shape, kEpsilon, at, bt, w, bias, s, y, mean, rstd); });
+          c.run([&] { add_layer_norm_forward(c.stream(), in.shape, kNormEpsilon, at, bt, w, bias, s, y, mean, rstd); });
         },
-        {x, layer.y, layer.mean, layer.rstd}, kTolerance, in.what);
+        {x, layer.y, layer.mean, layer.rstd}, kNormTolerance, in.what);
     check<T>(
         [&](auto& c) {
           const auto *at = c.in(a), *bt = c.in(b), *w = c.in(in.w);
           auto* s = c.out(in.n);
           auto* y = c.out(in.n);
           float* rstd = c.f32_out(in.shape.rows);
-          c.run([&] { add_rms_norm_forward(c.stream(), in.shape, kEpsilon, at, bt, w, s, y, rstd); });
+          c.run([&] { add_rms_norm_forward(c.stream(), in.shape, kNormEpsilon, at, bt, w, s, y, rstd); });
         },
-        {x, rms.y, rms.rstd}, kTolerance, in.what);
+        {x, rms.y, rms.rstd}, kNormTolerance, in.what);
   }
 }
 
 // Whatever the values: the sum is rounded as it is stored before its norm is taken.
 TYPED_TEST(CudaNorm, OfASumHasTheBitsOfTheTwoApart) {
   using T = TypeParam;
-  for (const Size& size : kSizes)
+  for (const NormSize& size : kNormSizes)
     for (const Manner& manner : kManners)
       for (const bool layer : {true, false}) {
-        const Inputs<T> in(size);
+        const NormInputs<T> in(size);
         const Vec other = random_values(in.n, 6);
         const auto results = [&](bool fused) {
           Call<T, T> c(manner);
@@ -108,13 +109,13 @@ TYPED_TEST(CudaNorm, OfASumHasTheBitsOfTheTwoApart) {
           c.run([&] {
             if (!fused) add(c.stream(), in.n, a, b, s);
             if (layer && fused)
-              add_layer_norm_forward(c.stream(), in.shape, kEpsilon, a, b, w, bias, s, y, mean, rstd);
+              add_layer_norm_forward(c.stream(), in.shape, kNormEpsilon, a, b, w, bias, s, y, mean, rstd);
             else if (layer)
-              layer_norm_forward(c.stream(), in.shape, kEpsilon, s, w, bias, y, mean, rstd);
+              layer_norm_forward(c.stream(), in.shape, kNormEpsilon, s, w, bias, y, mean, rstd);
             else if (fused)
-              add_rms_norm_forward(c.stream(), in.shape, kEpsilon, a, b, w, s, y, rstd);
+              add_rms_norm_forward(c.stream(), in.shape, kNormEpsilon, a, b, w, s, y, rstd);
             else
-              rms_norm_forward(c.stream(), in.shape, kEpsilon, s, w, y, rstd);
+              rms_norm_forward(c.stream(), in.shape, kNormEpsilon, s, w, y, rstd);
           });
           return c.results();
         };
@@ -128,8 +129,8 @@ TYPED_TEST(CudaNorm, OfASumHasTheBitsOfTheTwoApart) {
 
 TYPED_TEST(CudaNorm, LayerNormBackward) {
   using T = TypeParam;
-  for (const Size& size : kSizes) {
-    const Inputs<T> in(size);
+  for (const NormSize& size : kNormSizes) {
+    const NormInputs<T> in(size);
     const ref::Norm forward = ref::layer_norm(in.rows, in.columns, 1e-5, in.x, in.w, in.b);
     const ref::NormGradient g = ref::layer_norm_backward(in.rows, in.columns, 1e-5, in.x, in.w, in.dy);
     const auto call = [&](auto& c, const auto* dy, auto* dx, Store dx_store, auto* dw, auto* db, Store store) {
@@ -146,7 +147,7 @@ TYPED_TEST(CudaNorm, LayerNormBackward) {
           auto* db = c.out(in.shape.columns);
           call(c, c.in(in.dy), dx, Store::write, dw, db, Store::write);
         },
-        {g.dx, g.dw, g.db}, kTolerance, in.what);
+        {g.dx, g.dw, g.db}, kNormTolerance, in.what);
     check<T>(
         [&](auto& c) {
           auto* dx = c.in_out(in.before);
@@ -154,7 +155,7 @@ TYPED_TEST(CudaNorm, LayerNormBackward) {
           auto* db = c.in_out(in.b);
           call(c, c.in(in.dy), dx, Store::add, dw, db, Store::add);
         },
-        {sum(g.dx, in.before), sum(g.dw, in.w), sum(g.db, in.b)}, kTolerance, in.what);
+        {sum(g.dx, in.before), sum(g.dw, in.w), sum(g.db, in.b)}, kNormTolerance, in.what);
     check<T>(
         [&](auto& c) {  // over dy
           auto* dx = c.in_out(in.dy);
@@ -162,14 +163,14 @@ TYPED_TEST(CudaNorm, LayerNormBackward) {
           auto* db = c.out(in.shape.columns);
           call(c, dx, dx, Store::write, dw, db, Store::write);
         },
-        {g.dx, g.dw, g.db}, kTolerance, in.what);
+        {g.dx, g.dw, g.db}, kNormTolerance, in.what);
   }
 }
 
 TYPED_TEST(CudaNorm, RmsNorm) {
   using T = TypeParam;
-  for (const Size& size : kSizes) {
-    const Inputs<T> in(size);
+  for (const NormSize& size : kNormSizes) {
+    const NormInputs<T> in(size);
     const ref::Norm forward = ref::rms_norm(in.rows, in.columns, 1e-5, in.x, in.w);
     const ref::NormGradient g = ref::rms_norm_backward(in.rows, in.columns, 1e-5, in.x, in.w, in.dy);
     for (const bool in_place : {false, true})
@@ -179,9 +180,9 @@ TYPED_TEST(CudaNorm, RmsNorm) {
             const auto* x = in_place ? y : c.in(in.x);
             auto* w = c.in(in.w);
             float* rstd = c.f32_out(in.shape.rows);
-            c.run([&] { rms_norm_forward(c.stream(), in.shape, kEpsilon, x, w, y, rstd); });
+            c.run([&] { rms_norm_forward(c.stream(), in.shape, kNormEpsilon, x, w, y, rstd); });
           },
-          {forward.y, forward.rstd}, kTolerance, in.what);
+          {forward.y, forward.rstd}, kNormTolerance, in.what);
     const auto call = [&](auto& c, const auto* dy, auto* dx, Store dx_store, auto* dw, Store store) {
       auto* x = c.in(in.x);
       auto* w = c.in(in.w);
@@ -193,20 +194,20 @@ TYPED_TEST(CudaNorm, RmsNorm) {
           auto* dx = c.in_out(in.dy);
           call(c, dx, dx, Store::write, c.out(in.shape.columns), Store::write);
         },
-        {g.dx, g.dw}, kTolerance, in.what);
+        {g.dx, g.dw}, kNormTolerance, in.what);
     check<T>(
         [&](auto& c) {
           auto* dx = c.in_out(in.before);
           call(c, c.in(in.dy), dx, Store::add, c.in_out(in.w), Store::add);
         },
-        {sum(g.dx, in.before), sum(g.dw, in.w)}, kTolerance, in.what);
+        {sum(g.dx, in.before), sum(g.dw, in.w)}, kNormTolerance, in.what);
   }
 }
 
 /// What is frozen, or not needed, is null; the rest is what it is beside it.
 TYPED_TEST(CudaNorm, BackwardOfAPart) {
   using T = TypeParam;
-  const Inputs<T> in({37, 41});
+  const NormInputs<T> in({37, 41});
   const ref::Norm layer = ref::layer_norm(in.rows, in.columns, 1e-5, in.x, in.w, in.b);
   const ref::NormGradient g = ref::layer_norm_backward(in.rows, in.columns, 1e-5, in.x, in.w, in.dy);
   const ref::Norm rms = ref::rms_norm(in.rows, in.columns, 1e-5, in.x, in.w);
@@ -235,7 +236,7 @@ TYPED_TEST(CudaNorm, BackwardOfAPart) {
             layer_norm_backward(c.stream(), in.shape, x, w, mean, rstd, dy, dx, Store::write, dw, db, Store::write);
           });
         },
-        layer_expected, kTolerance);
+        layer_expected, kNormTolerance);
     if (wanted >= 4) continue;
     check<T>(
         [&](auto& c) {
@@ -247,14 +248,14 @@ TYPED_TEST(CudaNorm, BackwardOfAPart) {
           float* rstd = c.f32(rms.rstd);
           c.run([&] { rms_norm_backward(c.stream(), in.shape, x, w, rstd, dy, dx, Store::write, dw, Store::write); });
         },
-        rms_expected, kTolerance);
+        rms_expected, kNormTolerance);
   }
 }
 
 // A column of its own mean is its bias, whatever else.
 TYPED_TEST(CudaNorm, OneColumn) {
   using T = TypeParam;
-  const Inputs<T> in({45, 1});
+  const NormInputs<T> in({45, 1});
   const ref::Norm forward = ref::layer_norm(in.rows, 1, 1e-5, in.x, in.w, in.b);
   check<T>(
       [&](auto& c) {
@@ -264,9 +265,9 @@ TYPED_TEST(CudaNorm, OneColumn) {
         auto* y = c.out(in.n);
         float* mean = c.f32_out(in.shape.rows);
         float* rstd = c.f32_out(in.shape.rows);
-        c.run([&] { layer_norm_forward(c.stream(), in.shape, kEpsilon, x, w, b, y, mean, rstd); });
+        c.run([&] { layer_norm_forward(c.stream(), in.shape, kNormEpsilon, x, w, b, y, mean, rstd); });
       },
-      {Vec(in.rows, in.b[0]), in.x, forward.rstd}, kTolerance);
+      {Vec(in.rows, in.b[0]), in.x, forward.rstd}, kNormTolerance);
   const ref::Norm rms = ref::rms_norm(in.rows, 1, 1e-5, in.x, in.w);
   check<T>(
       [&](auto& c) {
@@ -274,9 +275,9 @@ TYPED_TEST(CudaNorm, OneColumn) {
         auto* w = c.in(in.w);
         auto* y = c.out(in.n);
         float* rstd = c.f32_out(in.shape.rows);
-        c.run([&] { rms_norm_forward(c.stream(), in.shape, kEpsilon, x, w, y, rstd); });
+        c.run([&] { rms_norm_forward(c.stream(), in.shape, kNormEpsilon, x, w, y, rstd); });
       },
-      {rms.y, rms.rstd}, kTolerance);
+      {rms.y, rms.rstd}, kNormTolerance);
 }
 
 }  // namespace

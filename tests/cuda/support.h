@@ -25,10 +25,12 @@ namespace shard::cuda::test {
 namespace ref = cpu::ref;
 using cpu::test::random_tokens_below;
 using cpu::test::random_values;
+using cpu::test::Results;
 using cpu::test::rounded;
 using cpu::test::same_bits;
 using cpu::test::Shapes;
 using cpu::test::sum;
+using cpu::test::u;
 using ref::Vec;
 
 /// How a kernel is called: the order of its threads, and how many elements its operands lie behind 512 bytes.
@@ -54,11 +56,14 @@ class Device {
     EXPECT_TRUE(api_->copy(stream_, to, from, bytes));
     finish();
   }
-  /// Enqueues what `enqueue` does as one op that touches `ranges`; returns when it is done.
-  template <class F>
-  void run(const std::vector<Range>& ranges, const F& enqueue) {
-    ASSERT_TRUE(api_->begin_op(stream_, {.name = "tested", .ranges = ranges}));
-    enqueue();
+  /// What is enqueued from here on is one op that touches `ranges`.
+  [[nodiscard]] bool begin(const std::vector<Range>& ranges) {
+    const Result<void> begun = api_->begin_op(stream_, {.name = "tested", .ranges = ranges});
+    EXPECT_TRUE(begun) << to_string(begun.error());
+    return begun.has_value();
+  }
+  /// Ends the op; returns when it is done.
+  void end() {
     const Result<void> ended = api_->end_op(stream_);
     ASSERT_TRUE(ended) << to_string(ended.error());
     finish();
@@ -163,9 +168,9 @@ class Call {
   /// Enqueues what is tested, all operands being there, and waits.
   template <class F>
   void run(const F& enqueue) {
-    std::vector<Range> ranges;
-    for (const Operand& operand : operands_) ranges.push_back(operand.range());
-    device_->run(ranges, enqueue);
+    if (!begin()) return;
+    enqueue();
+    device_->end();
   }
 
   /// Elements, as T holds them, and then what is fp32, in order of declaration.
@@ -192,6 +197,11 @@ class Call {
  private:
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+  [[nodiscard]] bool begin() {
+    std::vector<Range> ranges;
+    for (const Operand& operand : operands_) ranges.push_back(operand.range());
+    return device_->begin(ranges);
+  }
   template <class W>
   W* add(const std::vector<W>& values, std::int64_t offset, model::Access access) {
     const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(W));
@@ -229,22 +239,16 @@ double half_ulp(double x) {
     return cpu::test::half_ulp<T>(x);
 }
 
-/// Calls `body(call)` in every manner: bits all equal, in 16 bits also to those in fp32, rounded. Against `expected`
-/// (elements, then fp32; empty: not compared): half a unit of T, and `tolerance` of the largest value.
-template <class T, class Body>
-void check(const Body& body, const std::vector<Vec>& expected, double tolerance, const std::string& what = "") {
-  Call<float, T> wide({});
-  body(wide);
-  const auto exact = wide.results();
-  for (const Manner& manner : kManners) {
-    Call<T, T> call(manner);
-    body(call);
-    const auto results = call.results();
-    ASSERT_EQ(results.size(), exact.size()) << what;
-    for (std::size_t i = 0; i < results.size(); ++i)
-      ASSERT_TRUE(same_bits(results[i], exact[i]))
-          << what << " output " << i << " differs with seed " << manner.seed << ", offset " << manner.offset;
-  }
+// What a check has of no body is here, compiled once and not for each.
+inline void expect_same(const Results& results, const Results& exact, const Manner& manner, const std::string& what) {
+  ASSERT_EQ(results.size(), exact.size()) << what;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    ASSERT_TRUE(same_bits(results[i], exact[i]))
+        << what << " output " << i << " differs with seed " << manner.seed << ", offset " << manner.offset;
+}
+
+template <class T>
+void expect_near(const Results& exact, const std::vector<Vec>& expected, double tolerance, const std::string& what) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(exact[i].size(), expected[i].size()) << what;
     double largest = 1e-30;
@@ -255,6 +259,33 @@ void check(const Body& body, const std::vector<Vec>& expected, double tolerance,
           << what << " output " << i << " element " << k << ": " << exact[i][k] << ", expected " << e;
     }
   }
+}
+
+/// Calls `body(call)` in every manner: bits all equal, in 16 bits also to those in fp32, rounded. Against `expected`
+/// (elements, then fp32; empty: not compared): half a unit of T, and `tolerance` of the largest value.
+template <class T, class Body>
+void check(const Body& body, const std::vector<Vec>& expected, double tolerance, const std::string& what = "") {
+  Call<float, T> wide({});
+  body(wide);
+  const Results exact = wide.results();
+  for (const Manner& manner : kManners) {
+    Call<T, T> call(manner);
+    body(call);
+    expect_same(call.results(), exact, manner, what);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  expect_near<T>(exact, expected, tolerance, what);
+}
+
+/// Lengths around packs of elements and around blocks.
+inline const std::vector<std::int64_t> kLengths = {1, 7, 8, 33, 257, 2055, 40001};
+
+/// fn of each three elements.
+template <class F>
+Vec each(const F& fn, const Vec& a, const Vec& b, const Vec& c) {
+  Vec y(a.size());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = fn(a[i], b[i], c[i]);
+  return y;
 }
 
 /// A test suite's types of elements.

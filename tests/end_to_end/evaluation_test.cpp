@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-Words run_of(const Words& more) {
+Words evaluated_run(const Words& more) {
   Words words{"--model", "gpt2-nano", "--data", kText, "--sequence", "32", "--global-batch", "4", "--steps", "5"};
   words.insert(words.end(), more.begin(), more.end());
   return train(words);
@@ -26,7 +26,7 @@ TEST(Evaluation, IsSaidBehindStepsAndIsTheSameOnOtherRanks) {
   const Words asked{"--eval-every", "2", "--eval-split", "0.2", "--eval-steps", "3", "--dropout", "0.1"};
   const auto answer = [&](Words words) {
     words.insert(words.end(), asked.begin(), asked.end());
-    const Outcome outcome = shardscope(run_of(words), {.directory = scratch.path()});
+    const Outcome outcome = shardscope(evaluated_run(words), {.directory = scratch.path()});
     EXPECT_THAT(outcome.err, HasSubstr("\neval 4/5  loss "));
     return json_of(outcome);
   };
@@ -47,10 +47,10 @@ TEST(Evaluation, IsSaidBehindStepsAndIsTheSameOnOtherRanks) {
 }
 
 TEST(Evaluation, OfDataOfItsOwnChangesNoNumberOfTheRun) {
-  const json plain = json_of(shardscope(run_of({})));
+  const json plain = json_of(shardscope(evaluated_run({})));
   EXPECT_TRUE(plain["validation_data"].is_null());
   EXPECT_TRUE(plain["evaluations"].empty());
-  const json evaluated = json_of(shardscope(run_of({"--eval-every", "1", "--eval-data", "random"})));
+  const json evaluated = json_of(shardscope(evaluated_run({"--eval-every", "1", "--eval-data", "random"})));
   EXPECT_EQ(evaluated["state_sha256"], plain["state_sha256"]);
   EXPECT_EQ(evaluated["data"], plain["data"]);
   EXPECT_EQ(evaluated["evaluations"].size(), 5U);
@@ -61,7 +61,7 @@ TEST(Evaluation, ARunThatGoesOnHasThoseOfTheRunThatWasNotInterrupted) {
   const Words asked{"--eval-every", "2", "--eval-split", "0.2"};
   const auto answer = [&](Words words) {
     words.insert(words.end(), asked.begin(), asked.end());
-    return json_of(shardscope(run_of(words), {.directory = scratch.path()}));
+    return json_of(shardscope(evaluated_run(words), {.directory = scratch.path()}));
   };
   const json whole = answer({"--save", "saved", "--save-every", "3"});
   const json resumed = answer({"--resume", "saved/step-00000003", "--ranks", "2", "--stage", "2"});
@@ -69,14 +69,14 @@ TEST(Evaluation, ARunThatGoesOnHasThoseOfTheRunThatWasNotInterrupted) {
   for (std::size_t i = 0; i < 2; ++i)
     EXPECT_EQ(resumed["evaluations"][i]["validation_loss"], whole["evaluations"][i + 1]["validation_loss"]);
   // Without the split it would train on what was kept apart.
-  const Outcome other = shardscope(run_of({"--resume", "saved/step-00000003"}), {.directory = scratch.path()});
+  const Outcome other = shardscope(evaluated_run({"--resume", "saved/step-00000003"}), {.directory = scratch.path()});
   EXPECT_EQ(other.exit_code, 78) << other.err;
   EXPECT_THAT(other.err, HasSubstr("data"));
 }
 
 TEST(Evaluation, OptionsThatGoTogetherSayTheirOther) {
   const auto refused = [&](const Words& words, int code = 78) {
-    const Outcome outcome = shardscope(run_of(words));
+    const Outcome outcome = shardscope(evaluated_run(words));
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
     return outcome.err;
   };

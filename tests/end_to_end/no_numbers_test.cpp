@@ -20,7 +20,7 @@ const std::vector<Words> kRanks{{"--ranks", "1"},
                                 {"--device", "emulated-cuda"},
                                 {"--ranks", "2", "--stage", "1", "--device", "emulated-cuda"}};
 
-Outcome run(const ScratchDirectory& scratch, const Words& ranks, const Words& more) {
+Outcome train_tiny(const ScratchDirectory& scratch, const Words& ranks, const Words& more) {
   Words words{"train", "--model", kTiny, "--data", "random", "--sequence", "8"};
   words.insert(words.end(), ranks.begin(), ranks.end());
   words.insert(words.end(), more.begin(), more.end());
@@ -35,7 +35,7 @@ TEST(TrainWithoutNumbers, EndsWhereTheLossIsNone) {
     const ScratchDirectory scratch;
     Words words = kDiverging;
     words.insert(words.end(), {"--save-weights", "saved", "--trace", "measured.sst"});
-    const Outcome outcome = run(scratch, ranks, words);
+    const Outcome outcome = train_tiny(scratch, ranks, words);
     EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("step 2"), HasSubstr("the loss is nan"), HasSubstr("rank 0"),
                                    HasSubstr("--keep-going")));
@@ -48,7 +48,7 @@ TEST(TrainWithoutNumbers, EndsWhereTheLossIsNone) {
 TEST(TrainWithoutNumbers, EndsWhereTheLastStepLostThem) {
   for (const Words& ranks : kRanks) {
     const ScratchDirectory scratch;
-    const Outcome outcome = run(scratch, ranks, {"--optimizer", "sgd", "--lr", "1e300", "--steps", "1"});
+    const Outcome outcome = train_tiny(scratch, ranks, {"--optimizer", "sgd", "--lr", "1e300", "--steps", "1"});
     EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("step 1"), HasSubstr("transformer.wte.weight was not finite")));
   }
@@ -59,7 +59,7 @@ TEST(TrainWithoutNumbers, GoesOnWhereThatIsAskedFor) {
     const ScratchDirectory scratch;
     Words words = kDiverging;
     words.insert(words.end(), {"--keep-going", "--json"});
-    const json done = json_of(run(scratch, ranks, words));
+    const json done = json_of(train_tiny(scratch, ranks, words));
     ASSERT_EQ(done["steps"].size(), 3U);
     EXPECT_EQ(done["steps"][2]["loss"], nullptr);
   }
@@ -71,10 +71,11 @@ TEST(TrainWithoutNumbers, EndsWhereWeightsHaveNone) {
   for (const Words& ranks : kRanks) {
     const ScratchDirectory scratch;
     scratch.write("lost.safetensors", bytes);
-    const Outcome outcome = run(scratch, ranks, {"--weights", "lost.safetensors", "--steps", "1"});
+    const Outcome outcome = train_tiny(scratch, ranks, {"--weights", "lost.safetensors", "--steps", "1"});
     EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("lost.safetensors"), HasSubstr("tensor"), HasSubstr("not a number")));
-    EXPECT_EQ(run(scratch, ranks, {"--weights", "lost.safetensors", "--steps", "1", "--keep-going"}).exit_code, 0);
+    EXPECT_EQ(train_tiny(scratch, ranks, {"--weights", "lost.safetensors", "--steps", "1", "--keep-going"}).exit_code,
+              0);
   }
 }
 

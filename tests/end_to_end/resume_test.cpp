@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// A small run of five steps, of one class of bits.
-Words run_of(const Words& more) {
+Words five_steps(const Words& more) {
   Words words{"--model", "gpt2-nano", "--data", "random", "--sequence", "32", "--steps", "5", "--global-batch", "4"};
   words.insert(words.end(), more.begin(), more.end());
   return train(words);
@@ -36,7 +36,7 @@ std::string sha_of(const Outcome& outcome) {
 void save(const ScratchDirectory& scratch, const Words& more = {}) {
   Words words{"--ranks", "2", "--stage", "3", "--save", "saved", "--save-every", "2", "--save-at-exit"};
   words.insert(words.end(), more.begin(), more.end());
-  const Outcome saving = shardscope(run_of(words), {.directory = scratch.path()});
+  const Outcome saving = shardscope(five_steps(words), {.directory = scratch.path()});
   ASSERT_EQ(saving.exit_code, 0) << saving.err;
   const json saved = json_of(saving)["saved_checkpoints"];
   ASSERT_EQ(saved.size(), 3U);
@@ -52,7 +52,7 @@ Words names_in(const std::filesystem::path& folder) {
 
 TEST(Resume, GoesOnByOtherRanksToTheSameBits) {
   const ScratchDirectory scratch;
-  const std::string whole = sha_of(shardscope(run_of({}), {.directory = scratch.path()}));
+  const std::string whole = sha_of(shardscope(five_steps({}), {.directory = scratch.path()}));
   save(scratch);
   EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000002", "step-00000004", "step-00000005"));
   for (const auto& [ranks, other] : {std::pair<std::size_t, Words>{1, {}},
@@ -60,7 +60,7 @@ TEST(Resume, GoesOnByOtherRanksToTheSameBits) {
                                      {2, {"--ranks", "2", "--stage", "3", "--placement", "host"}}}) {
     Words words{"--resume", "saved/step-00000002"};
     words.insert(words.end(), other.begin(), other.end());
-    const Outcome resumed = shardscope(run_of(words), {.directory = scratch.path()});
+    const Outcome resumed = shardscope(five_steps(words), {.directory = scratch.path()});
     EXPECT_EQ(sha_of(resumed), whole);
     EXPECT_THAT(resumed.err, HasSubstr("step 3/5"));
     const json run = json_of(resumed);
@@ -77,7 +77,7 @@ TEST(Resume, TakesTheNewestThatIsWhole) {
   save(scratch);
   std::filesystem::remove_all(scratch.path() / "saved/step-00000005");
   std::filesystem::remove(scratch.path() / "saved/step-00000004/optimizer.safetensors");
-  const Outcome resumed = shardscope(run_of({"--resume", "saved"}), {.directory = scratch.path()});
+  const Outcome resumed = shardscope(five_steps({"--resume", "saved"}), {.directory = scratch.path()});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("step 3/5"));
 }
@@ -97,7 +97,7 @@ TEST(Resume, RemovesWhatADeadSaveLeft) {
 
 TEST(Resume, SavesTheLastStepWhereNothingElseIsSaid) {
   const ScratchDirectory scratch;
-  const Outcome saving = shardscope(run_of({"--save", "saved"}), {.directory = scratch.path()});
+  const Outcome saving = shardscope(five_steps({"--save", "saved"}), {.directory = scratch.path()});
   EXPECT_EQ(saving.exit_code, 0) << saving.err;
   EXPECT_THAT(names_in(scratch.path() / "saved"), ElementsAre("step-00000005"));
 }
@@ -108,7 +108,7 @@ TEST(Resume, RefusesWhatWouldChangeTheNumbersByName) {
   const auto refused = [&](const Words& more) {
     Words words{"--resume", "saved/step-00000002"};
     words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = shardscope(run_of(words), {.directory = scratch.path()});
+    const Outcome outcome = shardscope(five_steps(words), {.directory = scratch.path()});
     EXPECT_EQ(outcome.exit_code, 78) << outcome.err;
     return outcome.err;
   };
@@ -129,7 +129,7 @@ TEST(Resume, GoesOnInexactlyWhereItIsTold) {
   const ScratchDirectory scratch;
   save(scratch);
   const Outcome outcome = shardscope(
-      run_of({"--resume", "saved/step-00000002", "--resume-inexact", "--precision", "bf16", "--optimizer", "adam"}),
+      five_steps({"--resume", "saved/step-00000002", "--resume-inexact", "--precision", "bf16", "--optimizer", "adam"}),
       {.directory = scratch.path()});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("precision fp32, now bf16"));
@@ -142,7 +142,7 @@ TEST(Resume, SaysWhatIsDamaged) {
   std::string text = read_file(file.string());
   text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
   std::ofstream(file, std::ios::binary) << text;
-  const Outcome outcome = shardscope(run_of({"--ranks", "2", "--stage", "1", "--resume", "saved/step-00000002"}),
+  const Outcome outcome = shardscope(five_steps({"--ranks", "2", "--stage", "1", "--resume", "saved/step-00000002"}),
                                      {.directory = scratch.path()});
   EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("optimizer.safetensors"));
@@ -235,7 +235,7 @@ TEST(Resume, WhatPyTorchSavedIsNamedWhereItIsNotRead) {
   const std::string folder = std::string(TORCH_FILES) + "/zero3";
   for (const char* const option : {"--resume", "--weights"})
     EXPECT_THAT(
-        shardscope(run_of({option, folder}), {.directory = scratch.path()}).err,
+        shardscope(five_steps({option, folder}), {.directory = scratch.path()}).err,
         testing::AllOf(HasSubstr("is a DeepSpeed checkpoint"), HasSubstr("shardscope checkpoint import " + folder)));
 }
 
@@ -268,7 +268,7 @@ TEST(Resume, ShuffledFilesGoOnWhereTheyWere) {
 TEST(Resume, OptionsThatGoTogetherSayTheirOther) {
   const ScratchDirectory scratch;
   const auto refused = [&](const Words& words, int code) {
-    const Outcome outcome = shardscope(run_of(words), {.directory = scratch.path()});
+    const Outcome outcome = shardscope(five_steps(words), {.directory = scratch.path()});
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
     return outcome.err;
   };

@@ -1,4 +1,5 @@
 // Does a configuration of accelerate become what accelerate would start?
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,16 +13,16 @@
 namespace shard::foreign {
 namespace {
 
-Result<ForeignConfig> read(std::string content, const Options& options = {}) {
+Result<ForeignConfig> read_accelerate(std::string content, const Options& options = {}) {
   return read_with("accelerate-config", std::move(content), options);
 }
 
 TEST(Accelerate, FsdpStrategies) {
   const auto settings = [](const std::string& strategy) {
     return settings_of(
-        read("distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nmixed_precision: bf16\n"
-             "fsdp_config:\n  fsdp_sharding_strategy: " +
-             strategy + "\n"));
+        read_accelerate("distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nmixed_precision: bf16\n"
+                        "fsdp_config:\n  fsdp_sharding_strategy: " +
+                        strategy + "\n"));
   };
   EXPECT_EQ(settings("FULL_SHARD"), "precision=bf16 prefetch=0? stage=3 world-size=16");
   EXPECT_EQ(settings("1"), "precision=bf16 prefetch=0? stage=3 world-size=16");
@@ -31,18 +32,19 @@ TEST(Accelerate, FsdpStrategies) {
 }
 
 TEST(Accelerate, FsdpOptions) {
-  EXPECT_EQ(settings_of(read("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n  fsdp_version: 2\n"
-                             "  fsdp_reshard_after_forward: false\n  fsdp_offload_params: true\n"
-                             "  fsdp_activation_checkpointing: 'true'\n  fsdp_backward_prefetch: BACKWARD_POST\n"
-                             "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n")),
-            "grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host "
-            "recompute=block stage=3 unit=module world-size=2");
+  EXPECT_EQ(
+      settings_of(read_accelerate("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n  fsdp_version: 2\n"
+                                  "  fsdp_reshard_after_forward: false\n  fsdp_offload_params: true\n"
+                                  "  fsdp_activation_checkpointing: 'true'\n  fsdp_backward_prefetch: BACKWARD_POST\n"
+                                  "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n")),
+      "grad-placement=host keep-gathered=true optimizer-placement=host param-placement=host "
+      "recompute=block stage=3 unit=module world-size=2");
 }
 
 /// What backward gathers ahead.
 TEST(Accelerate, PrefetchIsFsdp1s) {
   const auto prefetch = [](const std::string& section) {
-    const auto config = read("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n" + section);
+    const auto config = read_accelerate("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n" + section);
     const std::string settings = settings_of(config);
     const std::size_t at = settings.find("prefetch");
     return at == std::string::npos ? "" : settings.substr(at, settings.find(' ', at) - at);
@@ -57,7 +59,7 @@ TEST(Accelerate, PrefetchIsFsdp1s) {
 /// Which release of accelerate runs, no file says.
 TEST(Accelerate, UnitsThatLaterReleasesMakeUnderFsdp2AreSaid) {
   const auto said = [](const std::string& section, const char* key) {
-    return fate_of(read("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n" + section), key);
+    return fate_of(read_accelerate("distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n" + section), key);
   };
   EXPECT_THAT(said("  fsdp_version: 2\n", "/fsdp_config/fsdp_version"), testing::HasSubstr("--fsdp-units ends"));
   EXPECT_THAT(said("  fsdp_version: 1\n  fsdp_sharding_strategy: FULL_SHARD\n", "/fsdp_config/fsdp_version"),
@@ -65,7 +67,7 @@ TEST(Accelerate, UnitsThatLaterReleasesMakeUnderFsdp2AreSaid) {
 }
 
 TEST(Accelerate, DeepSpeedBySection) {
-  const auto config = read(
+  const auto config = read_accelerate(
       "distributed_type: DEEPSPEED\nmixed_precision: fp16\nnum_processes: 8\ndeepspeed_config:\n"
       "  gradient_accumulation_steps: 4\n  gradient_clipping: 1.0\n  offload_optimizer_device: cpu\n"
       "  offload_param_device: none\n  zero_stage: 2\nfsdp_config:\n  fsdp_offload_params: true\n");
@@ -74,12 +76,13 @@ TEST(Accelerate, DeepSpeedBySection) {
             "world-size=8");
   EXPECT_EQ(fate_of(config, "/fsdp_config/fsdp_offload_params"),
             "accelerate reads it with distributed_type FSDP alone");
-  EXPECT_EQ(settings_of(read("distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config: {}\n")),
+  EXPECT_EQ(settings_of(read_accelerate("distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config: {}\n")),
             "stage=2? world-size=8");
 }
 
 TEST(Accelerate, AnAbsentFileOfDeepSpeedIsLeftOut) {
-  const auto config = read("distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: no/such.json\n");
+  const auto config =
+      read_accelerate("distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: no/such.json\n");
   EXPECT_EQ(fate_of(config, "/deepspeed_config/deepspeed_config_file"),
             "there is no such file here, so what it says is not known: --ds-config FILE");
 }
@@ -125,10 +128,11 @@ TEST(Accelerate, AFileOfDeepSpeedIsRead) {
 }
 
 TEST(Accelerate, MegatronBySection) {
-  EXPECT_EQ(settings_of(read("distributed_type: MEGATRON_LM\nnum_processes: 8\nmixed_precision: bf16\n"
-                             "megatron_lm_config:\n  megatron_lm_tp_degree: 2\n  megatron_lm_num_micro_batches: 2\n"
-                             "  megatron_lm_recompute_activations: true\n"
-                             "  megatron_lm_use_distributed_optimizer: true\n")),
+  EXPECT_EQ(settings_of(
+                read_accelerate("distributed_type: MEGATRON_LM\nnum_processes: 8\nmixed_precision: bf16\n"
+                                "megatron_lm_config:\n  megatron_lm_tp_degree: 2\n  megatron_lm_num_micro_batches: 2\n"
+                                "  megatron_lm_recompute_activations: true\n"
+                                "  megatron_lm_use_distributed_optimizer: true\n")),
             "global-batch=8 precision=bf16 recompute=selective stage=1 tensor-parallel=2 world-size=8");
 }
 

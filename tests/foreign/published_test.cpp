@@ -27,7 +27,7 @@ std::vector<std::string> published() {
   return names;
 }
 
-Result<ForeignConfig> read(const std::string& name, const Options& options = {}) {
+Result<ForeignConfig> read_published(const std::string& name, const Options& options = {}) {
   Result<Text> text = read_text(kFolder / name);
   if (!text) return text.error();
   const Tool* const tool = recognise(*text);
@@ -38,7 +38,7 @@ Result<ForeignConfig> read(const std::string& name, const Options& options = {})
 
 /// A file's settings on one line, then a line for each key that is left out.
 std::string account_of(const std::string& name) {
-  const auto config = read(name);
+  const auto config = read_published(name);
   std::string text = name + ": " + settings_of(config) + "\n";
   if (config)
     for (const LeftOut& each : config->left_out) text += "  " + each.key + ": " + each.reason + "\n";
@@ -51,7 +51,7 @@ TEST(Published, ThirtyFilesAndMore) {
 
 TEST(Published, EveryLeafIsToldOnce) {
   for (const std::string& name : published()) {
-    const auto config = read(name, {{"world-size", "8"}, {"micro-batch", "1"}});
+    const auto config = read_published(name, {{"world-size", "8"}, {"micro-batch", "1"}});
     ASSERT_TRUE(config) << name << ": " << to_string(config.error());
     std::multiset<std::string> told(config->understood.begin(), config->understood.end());
     for (const LeftOut& each : config->left_out) {

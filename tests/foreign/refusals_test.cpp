@@ -9,20 +9,20 @@
 namespace shard::foreign {
 namespace {
 
-struct Case {
+struct RefusalCase {
   std::string option;
   std::string content;
   int exit_code;
   std::string names;  ///< what the error must say
 };
 
-using Cases = std::vector<Case>;
+using RefusalCases = std::vector<RefusalCase>;
 
 constexpr int kMalformed = 65;
 constexpr int kContradiction = 78;
 
 /// {"zero_optimization": {"stage": VALUE}} of "/zero_optimization/stage".
-std::string json_of(const std::string& pointer, const std::string& value, const std::string& beside = "") {
+std::string json_with(const std::string& pointer, const std::string& value, const std::string& beside = "") {
   std::string open, close;
   for (std::size_t at = 1; at <= pointer.size();) {
     const std::size_t end = std::min(pointer.find('/', at), pointer.size());
@@ -41,8 +41,8 @@ std::string yaml_of(const std::string& type, const std::string& pointer, const s
   return text + pointer.substr(1, slash - 1) + ":\n  " + pointer.substr(slash + 1) + ": " + value + "\n";
 }
 
-Cases values_of_the_wrong_kind() {
-  Cases cases;
+RefusalCases values_of_the_wrong_kind() {
+  RefusalCases cases;
   const std::string zero = "/zero_optimization/";
   const std::vector<std::string> numbers{"/train_batch_size",
                                          "/train_micro_batch_size_per_gpu",
@@ -65,28 +65,28 @@ Cases values_of_the_wrong_kind() {
                                          zero + "mics_shard_size"};
   for (const std::string& key : numbers)
     for (const char* value : {"\"many\"", "[1, 2]", "true", "\"12x\""})
-      cases.push_back({"ds-config", json_of(key, value), kMalformed, key});
+      cases.push_back({"ds-config", json_with(key, value), kMalformed, key});
   const std::vector<std::string> flags{"/fp16/enabled", "/bf16/enabled", "/prescale_gradients", zero + "cpu_offload",
                                        "/optimizer/params/adam_w_mode"};
   for (const std::string& key : flags)
     for (const char* value : {"\"perhaps\"", "[true]", "0.5"})
-      cases.push_back({"ds-config", json_of(key, value), kMalformed, key});
+      cases.push_back({"ds-config", json_with(key, value), kMalformed, key});
   const std::vector<std::string> words{"/optimizer/type", "/scheduler/type", zero + "offload_optimizer/device",
                                        zero + "offload_param/device"};
   for (const std::string& key : words)
     for (const char* value : {"5", "[\"cpu\"]", "true"})
-      cases.push_back({"ds-config", json_of(key, value), kMalformed, key});
+      cases.push_back({"ds-config", json_with(key, value), kMalformed, key});
   for (const char* section : {"/fp16", "/bf16", "/optimizer", "/scheduler"})
     for (const char* value : {"true", "\"on\""})
-      cases.push_back({"ds-config", json_of(section, value), kMalformed, section});
+      cases.push_back({"ds-config", json_with(section, value), kMalformed, section});
   for (const char* value : {"\"three\"", "true", "1.5"})
-    cases.push_back({"ds-config", json_of(zero + "stage", value), kMalformed, zero + "stage"});
+    cases.push_back({"ds-config", json_with(zero + "stage", value), kMalformed, zero + "stage"});
   for (const char* value : {"0.9", "[0.9]", "[\"a\", \"b\"]"})
-    cases.push_back({"ds-config", json_of("/optimizer/params/betas", value), kMalformed, "betas"});
+    cases.push_back({"ds-config", json_with("/optimizer/params/betas", value), kMalformed, "betas"});
   return cases;
 }
 
-Cases values_that_are_refused() {
+RefusalCases values_that_are_refused() {
   const std::vector<std::pair<std::string, std::string>> refused{
       {"/zero_optimization/stage", "4"},
       {"/zero_optimization/stage", "-1"},
@@ -114,19 +114,19 @@ Cases values_that_are_refused() {
       {"/zero_optimization/offload_optimizer/device", "\"tpu\""},
       {"/zero_optimization/offload_param/device", "\"disk\""},
   };
-  Cases cases;
-  for (const auto& [key, value] : refused) cases.push_back({"ds-config", json_of(key, value), kContradiction, key});
+  RefusalCases cases;
+  for (const auto& [key, value] : refused) cases.push_back({"ds-config", json_with(key, value), kContradiction, key});
   for (const char* key : {"/bf16/enabled", "/bfloat16/enabled"})
-    cases.push_back({"ds-config", json_of(key, "true", "\"fp16\": {\"enabled\": true}, "), kContradiction, key});
+    cases.push_back({"ds-config", json_with(key, "true", "\"fp16\": {\"enabled\": true}, "), kContradiction, key});
   cases.push_back(
-      {"ds-config", json_of("/fp16/loss_scale_window", "0", ""), kContradiction, "/fp16/loss_scale_window"});
+      {"ds-config", json_with("/fp16/loss_scale_window", "0", ""), kContradiction, "/fp16/loss_scale_window"});
   cases.back().content = R"({"fp16": {"enabled": true, "loss_scale_window": 0}})";
   return cases;
 }
 
 /// Three numbers whose whole is no multiple of the other two.
-Cases batches_that_agree_nowhere() {
-  Cases cases;
+RefusalCases batches_that_agree_nowhere() {
+  RefusalCases cases;
   for (int micro = 2; micro <= 9; ++micro)
     for (int steps = 1; steps <= 4; ++steps) {
       const int whole = micro * steps * 3 + 1;
@@ -138,8 +138,8 @@ Cases batches_that_agree_nowhere() {
   return cases;
 }
 
-Cases grammar() {
-  Cases cases;
+RefusalCases grammar() {
+  RefusalCases cases;
   const std::string good = "{\n  \"train_batch_size\": 8,\n  \"zero_optimization\": {\n    \"stage\": 3\n  }\n}\n";
   for (std::size_t cut = 22; cut < good.size() - 2; cut += 7)
     cases.push_back({"ds-config", good.substr(0, cut), kMalformed, "file:"});
@@ -157,8 +157,8 @@ Cases grammar() {
   return cases;
 }
 
-Cases accelerate() {
-  Cases cases;
+RefusalCases accelerate() {
+  RefusalCases cases;
   struct Bad {
     const char *type, *key, *value;
     int code;
@@ -208,7 +208,7 @@ Cases accelerate() {
   return cases;
 }
 
-Cases files_of_other_tools() {
+RefusalCases files_of_other_tools() {
   const std::string llama = "model_name_or_path: x\nfinetuning_type: full\n";
   return {
       {"ds-config", "distributed_type: FSDP\n", kContradiction, "accelerate"},
@@ -229,9 +229,9 @@ Cases files_of_other_tools() {
 
 TEST(Refusals, EveryOneHasItsCodeAndNamesItsKey) {
   std::size_t count = 0;
-  for (const Cases& cases : {values_of_the_wrong_kind(), values_that_are_refused(), batches_that_agree_nowhere(),
-                             grammar(), accelerate(), files_of_other_tools()})
-    for (const Case& each : cases) {
+  for (const RefusalCases& cases : {values_of_the_wrong_kind(), values_that_are_refused(), batches_that_agree_nowhere(),
+                                    grammar(), accelerate(), files_of_other_tools()})
+    for (const RefusalCase& each : cases) {
       ++count;
       const auto config = read_with(each.option, each.content);
       ASSERT_FALSE(config) << each.content << "\nbecame " << settings_of(config);

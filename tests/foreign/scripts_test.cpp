@@ -20,27 +20,27 @@ std::string content_of(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-Result<ForeignConfig> read(const std::string& name, const Options& options = {}) {
+Result<ForeignConfig> read_script(const std::string& name, const Options& options = {}) {
   const std::string folder = name.substr(0, name.find('/'));
   const std::string option = folder == "megatron" ? "megatron-args" : folder + "-config";
   return read_as(*tool_of_option(option), text_of(name, content_of(name)), given_by(options));
 }
 
 TEST(ColossalAI, TheTemplateOfTheDocuments) {
-  EXPECT_EQ(settings_of(read("colossalai/zero_template.py")),
+  EXPECT_EQ(settings_of(read_script("colossalai/zero_template.py")),
             "backoff-factor=0.5 fp32-reduce-scatter=false gradient-predivide-factor=1 growth-factor=2 "
             "growth-interval=1000 hysteresis=2 initial-scale=32 max-scale=4294967296 min-scale=1 placement=device "
             "precision=fp16? reduce-scatter-bucket-size-mb=25 reuse-fp16-shard=false stage=3 unit=tensor");
-  EXPECT_EQ(settings_of(read("colossalai/zero_auto.py")),
+  EXPECT_EQ(settings_of(read_script("colossalai/zero_auto.py")),
             "gpu-margin-mem-ratio=0.8 initial-scale=16384 placement=auto precision=fp16? reuse-fp16-shard=true stage=3 "
             "unit=bucket");
 }
 
 TEST(ColossalAI, ConfigurationFiles) {
-  EXPECT_EQ(settings_of(read("colossalai/gpt2_pipeline.py")),
+  EXPECT_EQ(settings_of(read_script("colossalai/gpt2_pipeline.py")),
             "initial-scale=32 lr=1.5e-05 micro-batch=8 model=gpt2 optimizer=adamw placement=host precision=fp16? "
             "recompute=block sequence=1024 stage=3 tensor-parallel=2 unit=tensor weight-decay=0.01");
-  const auto amp = read("colossalai/amp_2d.py");
+  const auto amp = read_script("colossalai/amp_2d.py");
   EXPECT_EQ(settings_of(amp), "clip-norm=1 global-batch=256 lr=0.00015 micro-batch=128");
   EXPECT_THAT(fate_of(amp, "/parallel/tensor/size"), HasSubstr("mode \"2d\" are not modelled"));
   EXPECT_THAT(fate_of(amp, "/fp16/mode"), HasSubstr("fp32 parameters"));
@@ -48,13 +48,13 @@ TEST(ColossalAI, ConfigurationFiles) {
 }
 
 TEST(ColossalAI, ProgramsAreLookedIntoForTheirPlugins) {
-  const auto gemini = read("colossalai/gemini_program.py");
+  const auto gemini = read_script("colossalai/gemini_program.py");
   EXPECT_EQ(settings_of(gemini),
             "lr=0.001 min-chunk=16777216 optimizer=adamw placement=host precision=fp16? search-interval=1024 "
             "search-range=33554432 stage=3 unit=chunk");
   EXPECT_EQ(fate_of(gemini, "/GeminiDDP/pin_memory"), "understood");
   EXPECT_THAT(fate_of(gemini, "/GeminiDDP/device"), HasSubstr("chunks are made before the run"));
-  const auto fixed = read("colossalai/gemini_static.py");
+  const auto fixed = read_script("colossalai/gemini_static.py");
   EXPECT_EQ(settings_of(fixed),
             "grad-placement=0 initial-scale=65536 optimizer-placement=0 param-placement=0.5 placement=static "
             "precision=bf16 stage=3 unit=chunk");
@@ -119,13 +119,13 @@ TEST(NothingUnderstood, IsNoFaultOfAFileThatTheCommandLineOverrides) {
 }
 
 TEST(ColossalAI, FractionsAreGeminisOwnWhereItIsEmulated) {
-  EXPECT_EQ(settings_of(read("colossalai/gemini_static.py", {{"like", "colossalai-gemini@0.5.1"}})),
+  EXPECT_EQ(settings_of(read_script("colossalai/gemini_static.py", {{"like", "colossalai-gemini@0.5.1"}})),
             "initial-scale=65536 offload-optim-frac=1 offload-param-frac=0.5 precision=bf16 shard-param-frac=1 stage=3 "
             "unit=chunk");
 }
 
 TEST(ColossalAI, InternEvosModelIsDescribed) {
-  const auto config = read("colossalai/internevo.py", {{"model", "gpt2"}});
+  const auto config = read_script("colossalai/internevo.py", {{"model", "gpt2"}});
   EXPECT_EQ(settings_of(config),
             "beta1=0.9 beta2=0.95 clip-norm=1 global-batch=8 growth-factor=2 growth-interval=1000 initial-scale=65536 "
             "lr=1e-04 "
@@ -133,46 +133,46 @@ TEST(ColossalAI, InternEvosModelIsDescribed) {
             "weight-decay=0.01");
   EXPECT_THAT(fate_of(config, "/parallel/pipeline/size"), HasSubstr("pipeline parallelism is not modelled"));
   EXPECT_EQ(fate_of(config, "/model/num_layers"), "--model gpt2 says it");
-  EXPECT_THAT(settings_of(read("colossalai/internevo.py")), HasSubstr("\"intermediate_size\":14336"));
+  EXPECT_THAT(settings_of(read_script("colossalai/internevo.py")), HasSubstr("\"intermediate_size\":14336"));
 }
 
 TEST(ColossalAI, LaunchScriptsAndYaml) {
-  EXPECT_EQ(settings_of(read("colossalai/run_gemini.sh")),
+  EXPECT_EQ(settings_of(read_script("colossalai/run_gemini.sh")),
             "micro-batch=16 model=gpt2-medium placement=host precision=fp16? stage=3 unit=chunk world-size=4");
-  const auto sweep = read("colossalai/sweep.sh");
+  const auto sweep = read_script("colossalai/sweep.sh");
   EXPECT_EQ(settings_of(sweep), "micro-batch=2 model=gpt2-medium placement=auto precision=fp16? stage=2 world-size=2");
   EXPECT_THAT(fate_of(sweep, "/.~1run_gemini.sh"), HasSubstr("give it instead"));
-  const auto yaml = read("colossalai/lightning.yaml");
+  const auto yaml = read_script("colossalai/lightning.yaml");
   EXPECT_EQ(settings_of(yaml), "micro-batch=128 placement=device precision=fp16 stage=3 unit=chunk world-size=2");
   EXPECT_THAT(fate_of(yaml, "/model/params/image_size"), HasSubstr("diffusion"));
 }
 
 TEST(Torchtitan, OlderAndNewerSections) {
-  const auto old = read("torchtitan/llama3_8b.toml", {{"model", "gpt2"}});
+  const auto old = read_script("torchtitan/llama3_8b.toml", {{"model", "gpt2"}});
   EXPECT_EQ(settings_of(old),
             "clip-norm=1 lr=3e-04 micro-batch=1 optimizer=adamw precision=bf16? recompute=selective sequence=8192 "
             "stage=3 unit=module warmup-steps=200");
-  EXPECT_EQ(settings_of(read("torchtitan/parallelism.toml", {{"model", "gpt2"}})),
+  EXPECT_EQ(settings_of(read_script("torchtitan/parallelism.toml", {{"model", "gpt2"}})),
             "clip-norm=1 epsilon=1e-08 fp32-reduce-scatter=true global-batch=512 lr=0.00015 micro-batch=8 "
             "optimizer=adamw precision=bf16 recompute=block reduce-dtype=fp32 sequence=8192 shard-group=8 "
             "stage=3 tensor-parallel=8 unit=module warmup-steps=200 world-size=128");
-  EXPECT_THAT(settings_of(read("torchtitan/parallelism.toml")), HasSubstr("\"intermediate_size\":28672"));
+  EXPECT_THAT(settings_of(read_script("torchtitan/parallelism.toml")), HasSubstr("\"intermediate_size\":28672"));
 }
 
 TEST(Torchtitan, WhatIsNotModelledSaysSo) {
-  const auto config = read("torchtitan/pipeline.toml", {{"model", "gpt2"}});
+  const auto config = read_script("torchtitan/pipeline.toml", {{"model", "gpt2"}});
   EXPECT_EQ(settings_of(config),
             "micro-batch=2 placement=host precision=bf16? recompute=selective sequence=8192 stage=3 tensor-parallel=8 "
             "unit=module world-size=64");
   EXPECT_THAT(fate_of(config, "/parallelism/pipeline_parallel_degree"), HasSubstr("not modelled"));
   EXPECT_THAT(fate_of(config, "/activation_checkpoint/selective_ac_option"), HasSubstr("now and then"));
-  const auto debug = read("torchtitan/debug.toml");
+  const auto debug = read_script("torchtitan/debug.toml");
   EXPECT_EQ(settings_of(debug), "micro-batch=8 sequence=2048 stage=0 world-size=4");
   EXPECT_THAT(fate_of(debug, "/model/flavor"), HasSubstr("give --model"));
 }
 
 TEST(Megatron, ScriptsOfLists) {
-  const auto config = read("megatron/gpt_175b.sh");
+  const auto config = read_script("megatron/gpt_175b.sh");
   EXPECT_EQ(settings_of(config),
             "beta1=0.9 clip-norm=1 global-batch=1536 lr=6e-05 micro-batch=1 "
             "model={\"model_type\":\"gpt2\",\"n_embd\":12288,\"n_layer\":96,\"n_head\":96,\"n_positions\":2048,"
@@ -183,7 +183,7 @@ TEST(Megatron, ScriptsOfLists) {
 }
 
 TEST(Megatron, ALlamaIsOneByWhatMakesIt) {
-  EXPECT_EQ(settings_of(read("megatron/llama.sh")),
+  EXPECT_EQ(settings_of(read_script("megatron/llama.sh")),
             "dropout=0 global-batch=32 grad-placement=host micro-batch=4 "
             "model={\"model_type\":\"llama\",\"hidden_size\":2048,\"num_hidden_layers\":24,\"num_attention_heads\":16,"
             "\"vocab_size\":32000,\"max_position_embeddings\":2048,\"tie_word_embeddings\":false,"
@@ -215,14 +215,14 @@ TEST(Megatron, MoreArgumentsThanAnyCommandTakesAreRefused) {
 }
 
 TEST(Megatron, SlurmEvalAndPlaceholders) {
-  const auto slurm = read("megatron/slurm.sh");
+  const auto slurm = read_script("megatron/slurm.sh");
   EXPECT_EQ(settings_of(slurm),
             "global-batch=128 micro-batch=1 precision=bf16 sequence=8192 stage=1 tensor-parallel=1 world-size=128");
   EXPECT_THAT(fate_of(slurm, "/num-layers"), HasSubstr("give --model"));
-  const auto moe = read("megatron/eval_moe.sh", {{"model", "gpt2"}});
+  const auto moe = read_script("megatron/eval_moe.sh", {{"model", "gpt2"}});
   EXPECT_EQ(settings_of(moe), "global-batch=512 micro-batch=8 precision=fp16 recompute=block sequence=2048");
   EXPECT_THAT(fate_of(moe, "/num-experts"), HasSubstr("mixture of experts"));
-  const auto open = read("megatron/placeholders.sh");
+  const auto open = read_script("megatron/placeholders.sh");
   EXPECT_EQ(settings_of(open), "global-batch=64 precision=bf16 sequence=1024");
   EXPECT_EQ(fate_of(open, "/micro-batch-size"), "${MBS} is not set in the file: give --micro-batch");
   EXPECT_EQ(fate_of(open, "/tensor-model-parallel-size"), "$TP is not set in the file: give --tensor-parallel");
@@ -236,7 +236,7 @@ TEST(Scripts, EveryLeafIsAccountedForOnce) {
     const std::string folder = entry.path().parent_path().filename().string();
     if (folder != "colossalai" && folder != "torchtitan" && folder != "megatron") continue;
     ++files;
-    const auto config = read(folder + "/" + entry.path().filename().string());
+    const auto config = read_script(folder + "/" + entry.path().filename().string());
     ASSERT_TRUE(config) << to_string(config.error());
     EXPECT_FALSE(config->left_out.empty() && config->understood.empty());
     std::multiset<std::string> all(config->understood.begin(), config->understood.end());

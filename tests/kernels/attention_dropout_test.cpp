@@ -8,11 +8,7 @@
 namespace shard::cpu::test {
 namespace {
 
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
-struct Case {
+struct AttentionDropoutCase {
   std::int64_t batch, sequence, heads, kv_heads, dim;
   float probability;
 };
@@ -31,7 +27,7 @@ std::vector<float> row_factors(const AttentionDropout& drop, std::int64_t b, std
   return factors;
 }
 
-Vec mask(const Case& c, const AttentionDropout& drop) {
+Vec attention_mask(const AttentionDropoutCase& c, const AttentionDropout& drop) {
   Vec all;
   for (std::int64_t b = 0; b < c.batch; ++b)
     for (std::int64_t h = 0; h < c.heads; ++h)
@@ -44,7 +40,7 @@ Vec mask(const Case& c, const AttentionDropout& drop) {
 
 /// The operands of one case, each of its own tensor.
 struct Operands {
-  explicit Operands(const Case& c)
+  explicit Operands(const AttentionDropoutCase& c)
       : tokens(c.batch * c.sequence),
         q_width(c.heads * c.dim),
         k_width(c.kv_heads * c.dim),
@@ -56,27 +52,28 @@ struct Operands {
   Vec q, k, v, dy;
 };
 
-AttentionShape shape_of(const Case& c) {
+AttentionShape shape_of(const AttentionDropoutCase& c) {
   return {c.batch, c.sequence, c.heads, c.kv_heads, c.dim};
 }
-ref::Attention reference_of(const Case& c, const AttentionDropout& drop) {
-  return {u(c.batch), u(c.sequence), u(c.heads), u(c.kv_heads), u(c.dim), mask(c, drop)};
+ref::Attention reference_of(const AttentionDropoutCase& c, const AttentionDropout& drop) {
+  return {u(c.batch), u(c.sequence), u(c.heads), u(c.kv_heads), u(c.dim), attention_mask(c, drop)};
 }
-AttentionDropout drop_of(const Case& c, std::uint64_t seed = 7) {
+AttentionDropout drop_of(const AttentionDropoutCase& c, std::uint64_t seed = 7) {
   return {.probability = c.probability, .key = dropout_key(seed, 3, 11), .heads = c.heads + 3, .first_head = 2};
 }
 
 /// y and lse, or dq, dk and dv: as check() and check_half() call them.
 template <class C>
-void run_forward(C& call, const Case& c, const Operands& o, float* lse, const AttentionDropout& drop, Dtype storage) {
+void run_forward(C& call, const AttentionDropoutCase& c, const Operands& o, float* lse, const AttentionDropout& drop,
+                 Dtype storage) {
   attention_forward(
       call.pool, shape_of(c), {call.in(o.q), o.q_width}, {call.in(o.k), o.k_width}, {call.in(o.v), o.k_width},
       {call.out(o.tokens * o.q_width), o.q_width}, lse,
       call.workspace(plan::attention_forward_workspace(c.sequence, call.pool.threads(), storage, c.dim).count()), drop);
 }
 template <class C>
-void run_backward(C& call, const Case& c, const Operands& o, const float* lse, const AttentionDropout& drop,
-                  Dtype storage) {
+void run_backward(C& call, const AttentionDropoutCase& c, const Operands& o, const float* lse,
+                  const AttentionDropout& drop, Dtype storage) {
   auto* dq = call.out(o.tokens * o.q_width);
   auto* dk = call.out(o.tokens * o.k_width);
   auto* dv = call.out(o.tokens * o.k_width);
@@ -87,10 +84,10 @@ void run_backward(C& call, const Case& c, const Operands& o, const float* lse, c
       drop);
 }
 
-class AttentionDropoutTest : public testing::TestWithParam<Case> {};
+class AttentionDropoutTest : public testing::TestWithParam<AttentionDropoutCase> {};
 
 TEST_P(AttentionDropoutTest, IsTheReferenceWithTheSameMask) {
-  const Case& c = GetParam();
+  const AttentionDropoutCase& c = GetParam();
   const Operands o(c);
   const AttentionDropout drop = drop_of(c);
   const ref::Attention reference = reference_of(c, drop);
@@ -107,7 +104,7 @@ TEST_P(AttentionDropoutTest, IsTheReferenceWithTheSameMask) {
 }
 
 TEST_P(AttentionDropoutTest, HalvesAreTheRoundedResult) {
-  const Case& c = GetParam();
+  const AttentionDropoutCase& c = GetParam();
   const AttentionDropout drop = drop_of(c);
   const auto each = [&]<class H>(H) {
     Operands o(c);
@@ -131,13 +128,15 @@ TEST_P(AttentionDropoutTest, HalvesAreTheRoundedResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionDropoutTest,
-                         testing::Values(Case{1, 1, 1, 1, 1, 0.5F}, Case{2, 5, 4, 2, 6, 0.5F},
-                                         Case{1, 64, 2, 2, 20, 0.1F}, Case{2, 65, 3, 1, 16, 0.25F},
-                                         Case{1, 150, 4, 2, 33, 0.9F}));
+                         testing::Values(AttentionDropoutCase{1, 1, 1, 1, 1, 0.5F},
+                                         AttentionDropoutCase{2, 5, 4, 2, 6, 0.5F},
+                                         AttentionDropoutCase{1, 64, 2, 2, 20, 0.1F},
+                                         AttentionDropoutCase{2, 65, 3, 1, 16, 0.25F},
+                                         AttentionDropoutCase{1, 150, 4, 2, 33, 0.9F}));
 
 // The derivative of the kernel's own result, the mask fixed by its key.
 TEST(AttentionDropout, GradientIsTheDerivative) {
-  const Case c{1, 6, 2, 1, 4, 0.4F};
+  const AttentionDropoutCase c{1, 6, 2, 1, 4, 0.4F};
   const Operands o(c);
   const AttentionDropout drop = drop_of(c);
   const auto loss = [&](const Operands& at) {
@@ -163,7 +162,7 @@ TEST(AttentionDropout, GradientIsTheDerivative) {
 }
 
 TEST(AttentionDropout, OverManyMasksTheMeanIsWhatIsNotDropped) {
-  const Case c{1, 20, 2, 2, 4, 0.3F};
+  const AttentionDropoutCase c{1, 20, 2, 2, 4, 0.3F};
   const Operands o(c);
   const auto result = [&](const AttentionDropout& drop) {
     Call call({1, 0});
@@ -186,7 +185,7 @@ TEST(AttentionDropout, OverManyMasksTheMeanIsWhatIsNotDropped) {
 }
 
 TEST(AttentionDropout, NothingToDropIsTheSameBits) {
-  const Case c{2, 70, 2, 1, 8, 0.0F};
+  const AttentionDropoutCase c{2, 70, 2, 1, 8, 0.0F};
   const Operands o(c);
   const Vec lse = random_values(c.batch * c.heads * c.sequence, 5);
   const auto results = [&](const AttentionDropout& drop) {
@@ -200,7 +199,7 @@ TEST(AttentionDropout, NothingToDropIsTheSameBits) {
 
 // Two ranks of two heads each are one of four: what a head drops is its place in the whole model, not on the rank.
 TEST(AttentionDropout, PartsOfTheHeadsDropWhatAllDo) {
-  const Case all{1, 70, 4, 2, 8, 0.3F};
+  const AttentionDropoutCase all{1, 70, 4, 2, 8, 0.3F};
   const Operands o(all);
   const AttentionShape part{1, 70, 2, 1, 8};
   const AttentionDropout whole{.probability = 0.3F, .key = dropout_key(1, 2, 3), .heads = 4, .first_head = 0};

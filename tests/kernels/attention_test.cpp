@@ -8,13 +8,13 @@
 namespace shard::cpu::test {
 namespace {
 
-struct Case {
+struct AttentionCase {
   std::int64_t batch, sequence, heads, kv_heads, dim;
 };
 
-class AttentionTest : public testing::TestWithParam<Case> {
+class AttentionTest : public testing::TestWithParam<AttentionCase> {
  protected:
-  const Case c = GetParam();
+  const AttentionCase c = GetParam();
   const AttentionShape shape{c.batch, c.sequence, c.heads, c.kv_heads, c.dim};
   const ref::Attention reference{static_cast<std::size_t>(c.batch), static_cast<std::size_t>(c.sequence),
                                  static_cast<std::size_t>(c.heads), static_cast<std::size_t>(c.kv_heads),
@@ -91,8 +91,9 @@ TEST_P(AttentionTest, PackedHeads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
-                         testing::Values(Case{1, 1, 1, 1, 1}, Case{2, 5, 4, 2, 6}, Case{1, 64, 2, 2, 20},
-                                         Case{2, 65, 3, 1, 16}, Case{1, 150, 4, 2, 33}));
+                         testing::Values(AttentionCase{1, 1, 1, 1, 1}, AttentionCase{2, 5, 4, 2, 6},
+                                         AttentionCase{1, 64, 2, 2, 20}, AttentionCase{2, 65, 3, 1, 16},
+                                         AttentionCase{1, 150, 4, 2, 33}));
 
 TEST(Rotary, ForwardAndBackwardInPlace) {
   const RotaryShape shape{2, 37, 3, 20, 10000.0F};

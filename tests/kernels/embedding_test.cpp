@@ -6,14 +6,14 @@
 namespace shard::cpu::test {
 namespace {
 
-struct Case {
+struct EmbeddingCase {
   std::int64_t tokens, columns;
   std::int32_t vocabulary;
 };
 
-class EmbeddingTest : public testing::TestWithParam<Case> {
+class EmbeddingTest : public testing::TestWithParam<EmbeddingCase> {
  protected:
-  const Case c = GetParam();
+  const EmbeddingCase c = GetParam();
   const EmbeddingShape shape{c.tokens, c.vocabulary, c.columns};
   const std::vector<std::int32_t> tokens = random_tokens_below(c.tokens, c.vocabulary, 1);
   const Vec table = random_values(c.vocabulary * c.columns, 2);
@@ -61,7 +61,9 @@ TEST_P(EmbeddingTest, BackwardAddsToATiedTable) {
       {scatter(table)}, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, EmbeddingTest, testing::Values(Case{1, 1, 1}, Case{50, 37, 7}, Case{200, 300, 257}));
+INSTANTIATE_TEST_SUITE_P(Shapes, EmbeddingTest,
+                         testing::Values(EmbeddingCase{1, 1, 1}, EmbeddingCase{50, 37, 7},
+                                         EmbeddingCase{200, 300, 257}));
 
 TEST(Position, ForwardAddsTheRowOfEachPosition) {
   const PositionShape shape{3, 5, 8, 19};

@@ -11,10 +11,6 @@
 namespace shard::cpu::test {
 namespace {
 
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 class FamilyActivation : public testing::TestWithParam<std::int64_t> {
  protected:
   const std::int64_t n = GetParam();

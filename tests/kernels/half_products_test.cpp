@@ -12,12 +12,7 @@ using plan::Direction;
 
 template <class H>
 class HalfProducts : public testing::Test {};
-using Halves = testing::Types<Bf16, F16>;
 TYPED_TEST_SUITE(HalfProducts, Halves);
-
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
 
 // Edges below 256: there the library computes alike whatever the strides.
 TYPED_TEST(HalfProducts, Linear) {

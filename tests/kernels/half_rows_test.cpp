@@ -13,16 +13,11 @@ namespace {
 using model::OperatorKind;
 using plan::Direction;
 
-constexpr unsigned kCases = 6;
+constexpr unsigned kHalfCases = 6;
 
 template <class H>
 class HalfRows : public testing::Test {};
-using Halves = testing::Types<Bf16, F16>;
 TYPED_TEST_SUITE(HalfRows, Halves);
-
-std::size_t u(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
 
 template <class F>
 Vec each(const Vec& a, const Vec& b, const F& fn) {
@@ -71,7 +66,7 @@ TYPED_TEST(HalfRows, Activations) {
 
 TYPED_TEST(HalfRows, Norms) {
   using H = TypeParam;
-  for (unsigned seed = 0; seed < kCases; ++seed) {
+  for (unsigned seed = 0; seed < kHalfCases; ++seed) {
     Shapes random(seed);
     const std::int64_t rows = random.upto(90), n = random.upto(300) + 1;
     const NormShape shape{rows, n};
@@ -121,7 +116,7 @@ TYPED_TEST(HalfRows, Norms) {
 // Many tokens of one id: their sum is rounded once, not once per token.
 TYPED_TEST(HalfRows, Embedding) {
   using H = TypeParam;
-  for (unsigned seed = 0; seed < kCases; ++seed) {
+  for (unsigned seed = 0; seed < kHalfCases; ++seed) {
     Shapes random(seed);
     const std::int64_t tokens = random.upto(300), columns = random.upto(300);
     const std::int64_t vocabulary = random.upto(seed % 2 == 0 ? 3 : 500);
@@ -155,7 +150,7 @@ TYPED_TEST(HalfRows, Embedding) {
 
 TYPED_TEST(HalfRows, Position) {
   using H = TypeParam;
-  for (unsigned seed = 0; seed < kCases; ++seed) {
+  for (unsigned seed = 0; seed < kHalfCases; ++seed) {
     Shapes random(seed);
     const std::int64_t batch = random.upto(9), sequence = random.upto(20), columns = random.upto(300);
     const std::int64_t positions = sequence + random.upto(5) - 1;
@@ -194,7 +189,7 @@ TYPED_TEST(HalfRows, Rotary) {
 
 TYPED_TEST(HalfRows, CrossEntropy) {
   using H = TypeParam;
-  for (unsigned seed = 0; seed < kCases; ++seed) {
+  for (unsigned seed = 0; seed < kHalfCases; ++seed) {
     Shapes random(seed);
     const std::int64_t rows = random.upto(40), v = random.upto(seed == 0 ? 3000 : 300);
     const CrossEntropyShape shape{rows, v};

@@ -89,22 +89,18 @@ double half_ulp(double x) {
   return std::ldexp(0.5, exponent - (kF16 ? 10 : 7));
 }
 
-/// Calls `body(call)` in fp32 with one thread and in H in every manner: the same bits. Against `expected` (elements,
-/// then fp32; empty: not compared): half a unit of H, and `tolerance` of the largest value.
-template <class H, class Body>
-void check_half(const Body& body, const std::vector<Vec>& expected, double tolerance, const std::string& what = "") {
-  HalfCall<float, H> wide({1, 0});
-  body(wide);
-  const auto exact = wide.results();
-  for (const Manner& manner : kManners) {
-    HalfCall<H, H> call(manner);
-    body(call);
-    const auto results = call.results();
-    ASSERT_EQ(results.size(), exact.size());
-    for (std::size_t i = 0; i < results.size(); ++i)
-      ASSERT_TRUE(same_bits(results[i], exact[i])) << what << " output " << i << " differs from the fp32 kernel's with "
-                                                   << manner.threads << " threads, offset " << manner.offset;
-  }
+// What a check has of no body is here, compiled once and not for each.
+inline void expect_same_half(const Results& results, const Results& exact, const Manner& manner,
+                             const std::string& what) {
+  ASSERT_EQ(results.size(), exact.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    ASSERT_TRUE(same_bits(results[i], exact[i])) << what << " output " << i << " differs from the fp32 kernel's with "
+                                                 << manner.threads << " threads, offset " << manner.offset;
+}
+
+template <class H>
+void expect_near_half(const Results& exact, const std::vector<Vec>& expected, double tolerance,
+                      const std::string& what) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(exact[i].size(), expected[i].size()) << what;
     double largest = 0;
@@ -116,6 +112,25 @@ void check_half(const Body& body, const std::vector<Vec>& expected, double toler
     }
   }
 }
+
+/// Calls `body(call)` in fp32 with one thread and in H in every manner: the same bits. Against `expected` (elements,
+/// then fp32; empty: not compared): half a unit of H, and `tolerance` of the largest value.
+template <class H, class Body>
+void check_half(const Body& body, const std::vector<Vec>& expected, double tolerance, const std::string& what = "") {
+  HalfCall<float, H> wide({1, 0});
+  body(wide);
+  const Results exact = wide.results();
+  for (const Manner& manner : kManners) {
+    HalfCall<H, H> call(manner);
+    body(call);
+    expect_same_half(call.results(), exact, manner, what);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  expect_near_half<H>(exact, expected, tolerance, what);
+}
+
+/// A test suite's types of elements.
+using Halves = testing::Types<Bf16, F16>;
 
 /// Shapes for one case of a test over random ones.
 class Shapes {

@@ -7,14 +7,14 @@
 namespace shard::cpu::test {
 namespace {
 
-struct Case {
+struct LinearCase {
   std::int64_t rows, in, out;
   bool in_out, bias;
 };
 
-class LinearTest : public testing::TestWithParam<Case> {
+class LinearTest : public testing::TestWithParam<LinearCase> {
  protected:
-  const Case c = GetParam();
+  const LinearCase c = GetParam();
   const LinearShape shape{c.rows, c.in, c.out, c.in_out};
   const ref::Linear reference{static_cast<std::size_t>(c.rows), static_cast<std::size_t>(c.in),
                               static_cast<std::size_t>(c.out), c.in_out};
@@ -65,10 +65,10 @@ TEST_P(LinearTest, BackwardWeight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, LinearTest,
-                         testing::Values(Case{1, 1, 1, false, true}, Case{3, 17, 29, false, true},
-                                         Case{3, 17, 29, true, true}, Case{70, 100, 257, false, false},
-                                         Case{33, 64, 400, true, true}, Case{129, 48, 16, false, true},
-                                         Case{530, 9, 700, true, false}));
+                         testing::Values(LinearCase{1, 1, 1, false, true}, LinearCase{3, 17, 29, false, true},
+                                         LinearCase{3, 17, 29, true, true}, LinearCase{70, 100, 257, false, false},
+                                         LinearCase{33, 64, 400, true, true}, LinearCase{129, 48, 16, false, true},
+                                         LinearCase{530, 9, 700, true, false}));
 
 // The recipe's layer, at which a product split between threads inside the library changes its bits.
 TEST(Gemm, SameBitsForTwentyByTwoThousand) {

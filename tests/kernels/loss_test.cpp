@@ -6,14 +6,14 @@
 namespace shard::cpu::test {
 namespace {
 
-struct Case {
+struct CrossEntropyCase {
   std::int64_t rows;
   std::int32_t vocabulary;
 };
 
-class CrossEntropyTest : public testing::TestWithParam<Case> {
+class CrossEntropyTest : public testing::TestWithParam<CrossEntropyCase> {
  protected:
-  const Case c = GetParam();
+  const CrossEntropyCase c = GetParam();
   const CrossEntropyShape shape{c.rows, c.vocabulary};
   const Vec logits = random_values(c.rows * c.vocabulary, 1, 4);
   const ref::Tokens targets = random_tokens_below(c.rows, c.vocabulary, 2);
@@ -48,7 +48,8 @@ TEST_P(CrossEntropyTest, BackwardInPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CrossEntropyTest,
-                         testing::Values(Case{1, 1}, Case{3, 10}, Case{17, 257}, Case{5, 3001}));
+                         testing::Values(CrossEntropyCase{1, 1}, CrossEntropyCase{3, 10}, CrossEntropyCase{17, 257},
+                                         CrossEntropyCase{5, 3001}));
 
 TEST(CrossEntropy, LargeLogitsNeitherOverflowNorVanish) {
   ThreadPool pool(1);

@@ -6,13 +6,13 @@
 namespace shard::cpu::test {
 namespace {
 
-struct Case {
+struct NormCase {
   std::int64_t rows, columns;
 };
 
-class NormTest : public testing::TestWithParam<Case> {
+class NormTest : public testing::TestWithParam<NormCase> {
  protected:
-  const Case c = GetParam();
+  const NormCase c = GetParam();
   const NormShape shape{c.rows, c.columns};
   const std::size_t rows = static_cast<std::size_t>(c.rows);
   const std::size_t columns = static_cast<std::size_t>(c.columns);
@@ -143,7 +143,8 @@ TEST_P(NormTest, RmsNormBackward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, NormTest,
-                         testing::Values(Case{1, 3}, Case{5, 16}, Case{9, 37}, Case{70, 129}, Case{100, 300}));
+                         testing::Values(NormCase{1, 3}, NormCase{5, 16}, NormCase{9, 37}, NormCase{70, 129},
+                                         NormCase{100, 300}));
 
 }  // namespace
 }  // namespace shard::cpu::test

@@ -8,48 +8,48 @@
 namespace shard::cpu::test {
 namespace {
 
-constexpr std::int64_t kSize = 40021;
-constexpr int kSteps = 5;
+constexpr std::int64_t kParameters = 40021;
+constexpr int kOptimizerSteps = 5;
 
-struct State {
+struct OptimizerState {
   Vec p, m, v;
 };
 
 Vec gradient_of(int step) {
-  return random_values(kSize, static_cast<unsigned>(100 + step), 0.1);
+  return random_values(kParameters, static_cast<unsigned>(100 + step), 0.1);
 }
 
-State start() {
-  return {random_values(kSize, 1), Vec(static_cast<std::size_t>(kSize), 0.0),
-          Vec(static_cast<std::size_t>(kSize), 0.0)};
+OptimizerState starting_state() {
+  return {random_values(kParameters, 1), Vec(static_cast<std::size_t>(kParameters), 0.0),
+          Vec(static_cast<std::size_t>(kParameters), 0.0)};
 }
 
-// kSteps of `rule(t, g, p, m, v)` on every element.
-State reference(const std::function<void(double, double, double&, double&, double&)>& rule) {
-  State s = start();
-  for (int t = 1; t <= kSteps; ++t) {
+// kOptimizerSteps of `rule(t, g, p, m, v)` on every element.
+OptimizerState reference_steps(const std::function<void(double, double, double&, double&, double&)>& rule) {
+  OptimizerState s = starting_state();
+  for (int t = 1; t <= kOptimizerSteps; ++t) {
     const Vec g = gradient_of(t);
     for (std::size_t i = 0; i < g.size(); ++i) rule(t, g[i], s.p[i], s.m[i], s.v[i]);
   }
   return s;
 }
 
-using Step = std::function<void(ThreadPool&, const std::int32_t* step, std::int64_t n, const float* g, float* p,
-                                float* m, float* v)>;
+using OptimizerStep = std::function<void(ThreadPool&, const std::int32_t* step, std::int64_t n, const float* g,
+                                         float* p, float* m, float* v)>;
 
-// kSteps over pieces of `piece` elements: whole, and cut at odd places, with every run's threads and offsets.
-void check_steps(const Step& step, const State& expected, double tolerance) {
-  for (const std::int64_t piece : {kSize, std::int64_t{20000}, std::int64_t{5003}}) {
+// kOptimizerSteps over pieces of `piece` elements: whole, and cut at odd places, with every run's threads and offsets.
+void check_steps(const OptimizerStep& step, const OptimizerState& expected, double tolerance) {
+  for (const std::int64_t piece : {kParameters, std::int64_t{20000}, std::int64_t{5003}}) {
     check(
         [&](Call& call) {
-          const State s = start();
+          const OptimizerState s = starting_state();
           float* p = call.in_out(s.p);
           float* m = call.in_out(s.m);
           float* v = call.in_out(s.v);
-          for (std::int32_t t = 1; t <= kSteps; ++t) {
+          for (std::int32_t t = 1; t <= kOptimizerSteps; ++t) {
             const float* g = call.in(gradient_of(t));
-            for (std::int64_t i = 0; i < kSize; i += piece) {
-              step(call.pool, &t, std::min(piece, kSize - i), g + i, p + i, m + i, v + i);
+            for (std::int64_t i = 0; i < kParameters; i += piece) {
+              step(call.pool, &t, std::min(piece, kParameters - i), g + i, p + i, m + i, v + i);
             }
           }
         },
@@ -57,16 +57,16 @@ void check_steps(const Step& step, const State& expected, double tolerance) {
   }
 }
 
-std::vector<float> parameters_after(const Step& step, std::int64_t piece) {
+std::vector<float> parameters_after(const OptimizerStep& step, std::int64_t piece) {
   Call call({2, 0});
-  const State s = start();
+  const OptimizerState s = starting_state();
   float* p = call.in_out(s.p);
   float* m = call.in(s.m);
   float* v = call.in(s.v);
   const std::int32_t t = 3;
   const float* g = call.in(gradient_of(1));
-  for (std::int64_t i = 0; i < kSize; i += piece) {
-    step(call.pool, &t, std::min(piece, kSize - i), g + i, p + i, m + i, v + i);
+  for (std::int64_t i = 0; i < kParameters; i += piece) {
+    step(call.pool, &t, std::min(piece, kParameters - i), g + i, p + i, m + i, v + i);
   }
   return call.results()[0];
 }
@@ -82,20 +82,20 @@ void adam_rule(double t, double g, double& p, double& m, double& v) {
   p -= kScalars.learning_rate * m_hat / (std::sqrt(v_hat) + kScalars.epsilon);
 }
 
-const Step kAdam = [](ThreadPool& pool, const std::int32_t* t, std::int64_t n, const float* g, float* p, float* m,
-                      float* v) { adam(pool, kScalars, t, n, g, p, m, v); };
-const Step kAdamW = [](ThreadPool& pool, const std::int32_t* t, std::int64_t n, const float* g, float* p, float* m,
-                       float* v) { adamw(pool, kScalars, t, n, g, p, m, v); };
+const OptimizerStep kAdam = [](ThreadPool& pool, const std::int32_t* t, std::int64_t n, const float* g, float* p,
+                               float* m, float* v) { adam(pool, kScalars, t, n, g, p, m, v); };
+const OptimizerStep kAdamW = [](ThreadPool& pool, const std::int32_t* t, std::int64_t n, const float* g, float* p,
+                                float* m, float* v) { adamw(pool, kScalars, t, n, g, p, m, v); };
 
 TEST(Optimizer, AdamAddsDecayToTheGradient) {
-  check_steps(kAdam, reference([](double t, double g, double& p, double& m, double& v) {
+  check_steps(kAdam, reference_steps([](double t, double g, double& p, double& m, double& v) {
                 adam_rule(t, g + kScalars.weight_decay * p, p, m, v);
               }),
               1e-6);
 }
 
 TEST(Optimizer, AdamWDecaysTheParameter) {
-  check_steps(kAdamW, reference([](double t, double g, double& p, double& m, double& v) {
+  check_steps(kAdamW, reference_steps([](double t, double g, double& p, double& m, double& v) {
                 p *= 1 - kScalars.learning_rate * kScalars.weight_decay;
                 adam_rule(t, g, p, m, v);
               }),
@@ -105,7 +105,7 @@ TEST(Optimizer, AdamWDecaysTheParameter) {
 TEST(Optimizer, SgdWithMomentum) {
   check_steps([](ThreadPool& pool, const std::int32_t*, std::int64_t n, const float* g, float* p, float* m,
                  float*) { sgd(pool, kScalars, n, g, p, m); },
-              reference([](double, double g, double& p, double& m, double&) {
+              reference_steps([](double, double g, double& p, double& m, double&) {
                 m = kScalars.momentum * m + g + kScalars.weight_decay * p;
                 p -= kScalars.learning_rate * m;
               }),
@@ -115,15 +115,15 @@ TEST(Optimizer, SgdWithMomentum) {
 TEST(Optimizer, SgdWithoutMomentum) {
   check_steps([](ThreadPool& pool, const std::int32_t*, std::int64_t n, const float* g, float* p, float*,
                  float*) { sgd(pool, kScalars, n, g, p, nullptr); },
-              reference([](double, double g, double& p, double&, double&) {
+              reference_steps([](double, double g, double& p, double&, double&) {
                 p -= kScalars.learning_rate * (g + kScalars.weight_decay * p);
               }),
               1e-6);
 }
 
 TEST(Optimizer, SameBitsForAnyCut) {
-  for (const Step& step : {kAdam, kAdamW}) {
-    const auto whole = parameters_after(step, kSize);
+  for (const OptimizerStep& step : {kAdam, kAdamW}) {
+    const auto whole = parameters_after(step, kParameters);
     for (const std::int64_t piece : {1, 17, 4096, 30001}) {
       EXPECT_TRUE(same_bits(whole, parameters_after(step, piece))) << piece;
     }

@@ -10,15 +10,15 @@
 namespace shard::cpu::test {
 namespace {
 
-struct Case {
+struct VocabularyCase {
   std::int64_t rows;
   std::int64_t vocabulary;
   std::int64_t ranks;
 };
 
-class PartsOfAVocabulary : public testing::TestWithParam<Case> {
+class PartsOfAVocabulary : public testing::TestWithParam<VocabularyCase> {
  protected:
-  const Case c = GetParam();
+  const VocabularyCase c = GetParam();
   const std::int64_t columns = (c.vocabulary + c.ranks - 1) / c.ranks;
   const Vec logits = random_values(c.rows * c.vocabulary, 1, 4);
   const ref::Tokens targets = random_tokens_below(c.rows, static_cast<std::int32_t>(c.vocabulary), 2);
@@ -70,8 +70,8 @@ TEST_P(PartsOfAVocabulary, LossAndGradientsAreThoseOfTheWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, PartsOfAVocabulary,
-                         testing::Values(Case{3, 10, 2}, Case{17, 257, 4}, Case{5, 9, 4}, Case{4, 3, 4},
-                                         Case{2, 3001, 3}));
+                         testing::Values(VocabularyCase{3, 10, 2}, VocabularyCase{17, 257, 4}, VocabularyCase{5, 9, 4},
+                                         VocabularyCase{4, 3, 4}, VocabularyCase{2, 3001, 3}));
 
 TEST(PartsOfATable, RowsThatAreElsewhereAreZeroAndSkipped) {
   constexpr std::int64_t kTokens = 9, kColumns = 5, kVocabulary = 7, kRows = 4;  // 2 ranks, one row of padding

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <random>
 #include <span>
@@ -20,6 +21,9 @@
 namespace shard::cpu::test {
 
 using ref::Vec;
+
+/// What a call gave: every output.
+using Results = std::vector<std::vector<float>>;
 
 /// How a kernel is called: number of threads, and how many bytes its buffers lie behind a cache line.
 struct Manner {
@@ -114,13 +118,12 @@ inline void expect_near(const std::vector<float>& actual, const Vec& expected, d
 }
 
 /// Calls `body(call)` in every manner of kManners: values near `expected` (one vector per output), bits all equal.
-template <class Body>
-void check(const Body& body, const std::vector<Vec>& expected, double tolerance) {
-  std::vector<std::vector<float>> first;
+inline void check(const std::function<void(Call&)>& body, const std::vector<Vec>& expected, double tolerance) {
+  Results first;
   for (const Manner& manner : kManners) {
     Call call(manner);
     body(call);
-    const std::vector<std::vector<float>> results = call.results();
+    const Results results = call.results();
     ASSERT_EQ(results.size(), expected.size());
     if (first.empty()) {
       for (std::size_t i = 0; i < results.size(); ++i) {
@@ -134,6 +137,11 @@ void check(const Body& body, const std::vector<Vec>& expected, double tolerance)
           << "output " << i << " differs with " << manner.threads << " threads, offset " << manner.offset;
     }
   }
+}
+
+/// n, which is not negative, as a size.
+inline std::size_t u(std::int64_t n) {
+  return static_cast<std::size_t>(n);
 }
 
 /// Values exact in fp32, normal with mean 0.

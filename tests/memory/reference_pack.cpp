@@ -16,7 +16,6 @@ namespace shard {
 namespace {
 
 using packing::Index;
-using packing::Lifetimes;
 using packing::Offset;
 // An extent within 1/1024 of the live peak is not worth another order.
 constexpr Offset kGoodEnough = 1024;
@@ -28,7 +27,8 @@ struct Conflicts {
 };
 
 /// An item meets whatever is live when it is acquired.
-Conflicts find_conflicts(std::span<const Offset> sizes, std::span<const PackEvent> events, const Lifetimes& lifetimes) {
+Conflicts find_conflicts(std::span<const Offset> sizes, std::span<const PackEvent> events,
+                         const packing::Lifetimes& lifetimes) {
   std::vector<std::int32_t> acquisitions(sizes.size(), 0);
   for (const PackEvent& event : events)
     if (event.acquire) ++acquisitions[static_cast<std::size_t>(event.item)];
@@ -148,8 +148,9 @@ class Packer {
 };
 
 /// Offsets, all at `base` or above, of the items in `others` (in order of first acquisition).
-std::vector<Offset> pack_others(std::span<const Offset> sizes, const Lifetimes& lifetimes, const Conflicts& conflicts,
-                                std::vector<Index> others, Offset base, std::int32_t orders) {
+std::vector<Offset> pack_others(std::span<const Offset> sizes, const packing::Lifetimes& lifetimes,
+                                const Conflicts& conflicts, std::vector<Index> others, Offset base,
+                                std::int32_t orders) {
   Packer packer(sizes, conflicts, base);
   const auto attempt = [&](auto key) {  // the greatest key first, then the earlier acquired
     if (orders-- <= 0 || packer.best_extent() <= lifetimes.live_peak + lifetimes.live_peak / kGoodEnough) return;
@@ -172,7 +173,7 @@ Result<Packing> reference_pack(std::span<const Bytes> items, std::span<const Pac
   std::vector<Offset> sizes;
   sizes.reserve(items.size());
   for (const Bytes bytes : items) sizes.push_back(round_up(bytes, options.alignment).count());
-  const Result<Lifetimes> lifetimes = packing::read_lifetimes(sizes, events);
+  const Result<packing::Lifetimes> lifetimes = packing::read_lifetimes(sizes, events);
   if (!lifetimes) return lifetimes.error();
 
   Packing result;

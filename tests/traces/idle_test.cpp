@@ -15,18 +15,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// One GPU of each rank, its kernels launched from the main thread.
-class Recording {
+class IdleRecording {
  public:
-  Recording& rank(std::int32_t rank) {
+  IdleRecording& rank(std::int32_t rank) {
     rank_ = Rank{rank};
     return *this;
   }
-  Recording& host(Activity activity, const std::string& name, std::int64_t begin, std::int64_t end) {
+  IdleRecording& host(Activity activity, const std::string& name, std::int64_t begin, std::int64_t end) {
     add(main(), activity, name, begin, end);
     return *this;
   }
-  Recording& kernel(std::int64_t begin, std::int64_t end, std::int64_t launched = -1,
-                    Activity activity = Activity::kernel) {
+  IdleRecording& kernel(std::int64_t begin, std::int64_t end, std::int64_t launched = -1,
+                        Activity activity = Activity::kernel) {
     add(gpu(), activity, "work", begin, end);
     if (launched < 0) return *this;
     add(main(), Activity::runtime, "cudaLaunchKernel", launched, launched + 5);
@@ -60,68 +60,68 @@ class Recording {
 };
 
 /// Of the only device.
-std::int64_t of(const IdleTimes& idle, IdleCause cause) {
+std::int64_t idle_of(const IdleTimes& idle, IdleCause cause) {
   EXPECT_EQ(idle.devices.size(), 1u);
   return idle.devices.empty() ? -1 : idle.devices[0].of(cause);
 }
 
 TEST(Idle, BeforeTheLaunchTheHostIsLateAfterItTheDevice) {
   const IdleTimes idle =
-      Recording().host(Activity::operation, "aten::mm", 0, 400).kernel(10, 100, 0).kernel(300, 400, 250).idle();
-  EXPECT_EQ(of(idle, IdleCause::launch_bound), 5 + 155) << "until the calls returned at 5 and 255";
-  EXPECT_EQ(of(idle, IdleCause::on_device), 5 + 45);
+      IdleRecording().host(Activity::operation, "aten::mm", 0, 400).kernel(10, 100, 0).kernel(300, 400, 250).idle();
+  EXPECT_EQ(idle_of(idle, IdleCause::launch_bound), 5 + 155) << "until the calls returned at 5 and 255";
+  EXPECT_EQ(idle_of(idle, IdleCause::on_device), 5 + 45);
   EXPECT_EQ(idle.devices[0].idle_ns, 210);
   EXPECT_THAT(verdict(idle), HasSubstr("idle 53 % of the recording: 76 % of that the host had not launched"));
 }
 
 TEST(Idle, AHostThatWaitedForTheDeviceIsNotLaunchBound) {
-  const IdleTimes idle = Recording()
-                            .host(Activity::runtime, "cudaStreamSynchronize", 20, 110)
-                            .kernel(10, 100, 0)
-                            .kernel(300, 400, 290)
-                            .idle();
-  EXPECT_EQ(of(idle, IdleCause::host_sync), 195) << "from the device's end until the next launch";
-  EXPECT_EQ(of(idle, IdleCause::launch_bound), 5);
+  const IdleTimes idle = IdleRecording()
+                             .host(Activity::runtime, "cudaStreamSynchronize", 20, 110)
+                             .kernel(10, 100, 0)
+                             .kernel(300, 400, 290)
+                             .idle();
+  EXPECT_EQ(idle_of(idle, IdleCause::host_sync), 195) << "from the device's end until the next launch";
+  EXPECT_EQ(idle_of(idle, IdleCause::launch_bound), 5);
 }
 
 TEST(Idle, WaitingForDataAndForMemoryAreCausesOfTheirOwn) {
   const IdleTimes idle =
-      Recording()
+      IdleRecording()
           .kernel(0, 100, 0)
           .host(Activity::annotation, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 120, 180)
           .host(Activity::runtime, "cudaMalloc", 200, 230)
           .kernel(300, 400, 290)
           .idle();
-  EXPECT_EQ(of(idle, IdleCause::data_loading), 60);
-  EXPECT_EQ(of(idle, IdleCause::allocation), 30);
-  EXPECT_EQ(of(idle, IdleCause::launch_bound), 105);
+  EXPECT_EQ(idle_of(idle, IdleCause::data_loading), 60);
+  EXPECT_EQ(idle_of(idle, IdleCause::allocation), 30);
+  EXPECT_EQ(idle_of(idle, IdleCause::launch_bound), 105);
 }
 
 TEST(Idle, WithinTheMarkedStepsAlone) {
-  const IdleTimes idle = Recording()
-                            .host(Activity::annotation, "ProfilerStep#3", 100, 200)
-                            .kernel(0, 50)
-                            .kernel(150, 160, 140)
-                            .kernel(500, 600, 490)
-                            .idle();
+  const IdleTimes idle = IdleRecording()
+                             .host(Activity::annotation, "ProfilerStep#3", 100, 200)
+                             .kernel(0, 50)
+                             .kernel(150, 160, 140)
+                             .kernel(500, 600, 490)
+                             .idle();
   EXPECT_EQ(idle.devices.at(0).window_ns, 100);
   EXPECT_EQ(idle.devices[0].idle_ns, 90);
-  EXPECT_EQ(of(idle, IdleCause::launch_bound), 45 + 40) << "what ends a gap may lie behind the step";
+  EXPECT_EQ(idle_of(idle, IdleCause::launch_bound), 45 + 40) << "what ends a gap may lie behind the step";
   EXPECT_THAT(verdict(idle), HasSubstr("of the steps"));
 }
 
 TEST(Idle, ALaunchThatNobodySaysIsNotGuessed) {
-  const IdleTimes idle = Recording().host(Activity::operation, "op", 0, 100).kernel(40, 100).idle();
-  EXPECT_EQ(of(idle, IdleCause::not_known), 40);
+  const IdleTimes idle = IdleRecording().host(Activity::operation, "op", 0, 100).kernel(40, 100).idle();
+  EXPECT_EQ(idle_of(idle, IdleCause::not_known), 40);
 }
 
 TEST(Idle, EarlyRanksWaitForTheLast) {
-  const IdleTimes idle = Recording()
-                            .rank(0)
-                            .kernel(0, 100, -1, Activity::all_reduce)
-                            .rank(1)
-                            .kernel(80, 100, -1, Activity::all_reduce)
-                            .idle();
+  const IdleTimes idle = IdleRecording()
+                             .rank(0)
+                             .kernel(0, 100, -1, Activity::all_reduce)
+                             .rank(1)
+                             .kernel(80, 100, -1, Activity::all_reduce)
+                             .idle();
   EXPECT_THAT(idle.waits, ElementsAre(CollectiveWait{Rank{0}, Rank{1}, 80}));
   EXPECT_THAT(verdict(idle), HasSubstr("Rank 0 waited 80.0 ns in collectives for rank 1"));
   EXPECT_EQ(to_json(idle)["collective_waits"][0]["for_rank"], 1);
