@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 JOBS ?= 2
 # Some wait: for signals, deadlines, ranks that were killed.
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 FUZZ_RUNS ?= 1000000
 PARTS ?= 48
 PART ?= $(shell seq 0 $$(($(PARTS) - 1)))

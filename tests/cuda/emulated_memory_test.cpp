@@ -238,6 +238,38 @@ TEST(EmulatedMemory, ResultsHoldNaNUntilTheOpWritesThem) {
   }
 }
 
+/// Long ranges are poisoned once, and again behind whoever wrote to a part of them.
+TEST(EmulatedMemory, LongResultsHoldNaNWhoeverWroteToThemBefore) {
+  using Write = void (*)(EmulatedDevice&, Stream, float* memory);
+  const Write ways[] = {
+      [](EmulatedDevice&, Stream stream, float* memory) { launch(stream, {}, set_kernel, 70000, 7.0F, memory); },
+      [](EmulatedDevice& device, Stream stream, float* memory) {
+        const std::vector<float> seven{7.0F};
+        EXPECT_TRUE(device->copy(stream, memory + 70000, seven.data(), sizeof(float)));
+      },
+      [](EmulatedDevice& device, Stream stream, float* memory) {
+        EXPECT_TRUE(device->fill(stream, memory + 70000, 0, sizeof(float)));
+      }};
+  for (const Write way : ways) {
+    EmulatedDevice device;
+    const Stream stream = device.stream();
+    float* const y = device.make(stream, std::vector<float>(100000, 1.0F));
+    const std::vector<Range> ranges{range_of(y, 100000, Access::write)};
+    const auto op_that_sets = [&](int number, auto&& write) {
+      EXPECT_TRUE(as_op(*device, stream, number, ranges, write));
+    };
+    op_that_sets(1, [&] { launch(stream, {}, set_kernel, 3, 5.0F, y); });
+    op_that_sets(2, [&] { way(device, stream, y); });
+    const std::vector<float> written = device.read(stream, y, 100000);
+    EXPECT_EQ(written[70000], written[70000]);
+    EXPECT_NE(written[3], written[3]);
+    op_that_sets(3, [&] { launch(stream, {}, set_kernel, 4, 9.0F, y); });
+    const std::vector<float> got = device.read(stream, y, 100000);
+    EXPECT_EQ(got[4], 9);
+    EXPECT_EQ(std::ranges::count_if(got, [](float each) { return each != each; }), 99999);
+  }
+}
+
 TEST(EmulatedMemory, ResultsInPlaceOfOperandsAreNotPoisoned) {
   EmulatedDevice device;
   const Stream stream = device.stream();

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kPoison = 0xFF;
 constexpr int kGuard = 0xA5;
+constexpr std::int64_t kLong = 64 << 10;
 
 void* map(std::int64_t bytes, int protection) {
   void* const memory =
@@ -156,6 +157,24 @@ std::byte* DeviceMemory::real(const void* address) const {
 bool DeviceMemory::edges_hold(const Block& block) const {
   const std::byte* const begin = real(block.begin);
   return is_guard(begin - kGuardBytes) && is_guard(begin + block.bytes);
+}
+
+void DeviceMemory::poison(const std::byte* begin, std::int64_t bytes) {
+  const bool remembers = bytes >= kLong && is_device(begin);
+  if (remembers && !poisoned_.empty()) {
+    const auto after = poisoned_.upper_bound(begin);
+    if (after != poisoned_.begin() && std::prev(after)->first + std::prev(after)->second >= begin + bytes) return;
+  }
+  std::memset(real(begin), kPoison, static_cast<std::size_t>(bytes));
+  if (!remembers) return;
+  note_written(begin, bytes);
+  poisoned_[begin] = bytes;
+}
+
+void DeviceMemory::note_written(const std::byte* begin, std::int64_t bytes) {
+  auto next = poisoned_.upper_bound(begin);
+  if (next != poisoned_.begin() && std::prev(next)->first + std::prev(next)->second > begin) --next;
+  while (next != poisoned_.end() && next->first < begin + bytes) next = poisoned_.erase(next);
 }
 
 void DeviceMemory::open([[maybe_unused]] const std::byte* begin, [[maybe_unused]] std::int64_t bytes) const {

@@ -54,6 +54,13 @@ class DeviceMemory {
   /// Whether the guard zones of the allocation hold what they held.
   [[nodiscard]] bool edges_hold(const Block& block) const;
 
+  /// Writes what is given out holds, too: 0xFF in every byte. A long range of the device that holds it and that nobody
+  /// wrote to since is left as it is: workspaces are long, poisoned by every op, and written to by few.
+  void poison(const std::byte* begin, std::int64_t bytes);
+  /// Said of what is written to by anything but poison(), or of all.
+  void note_written(const std::byte* begin, std::int64_t bytes);
+  void note_all_written() { poisoned_.clear(); }
+
   /// While it lives these bytes can be touched: matters under the address sanitizer alone.
   void open(const std::byte* begin, std::int64_t bytes) const;
   void close(const std::byte* begin, std::int64_t bytes) const;
@@ -70,8 +77,9 @@ class DeviceMemory {
   std::int64_t reserved_ = 0;
   std::byte* real_ = nullptr;
   std::byte* mirror_ = nullptr;
-  std::int64_t cursor_ = 0;                   // bytes that were freed are handed out again as late as can be
-  std::map<const std::byte*, Block> blocks_;  // by their beginning
+  std::int64_t cursor_ = 0;                            // bytes that were freed are handed out again as late as can be
+  std::map<const std::byte*, Block> blocks_;           // by their beginning
+  std::map<const std::byte*, std::int64_t> poisoned_;  // long ranges by their beginning, which do not meet
 };
 
 }  // namespace shard::cuda::emulated

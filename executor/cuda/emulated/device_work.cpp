@@ -63,7 +63,7 @@ void Device::poison_results_first(DeviceStream& stream, Step& step) {
   step.run = [this, ranges, run = std::move(step.run)]() {
     for (const Range& range : ranges) {
       memory_->open(range.begin, range.bytes);
-      std::memset(memory_->real(range.begin), 0xFF, static_cast<std::size_t>(range.bytes));
+      memory_->poison(range.begin, range.bytes);
       memory_->close(range.begin, range.bytes);
     }
     return run();
@@ -140,6 +140,7 @@ Result<void> Device::copy(Stream handle, void* to, const void* from, std::int64_
     if (stream.capture != nullptr) return misuse(stream, "a copy from pageable memory is captured");
     step.run = [this, target, bytes, kept = std::vector<std::byte>(source, source + bytes)]() -> std::optional<Error> {
       memory_->open(target, bytes);
+      memory_->note_written(target, bytes);
       std::memcpy(memory_->real(target), kept.data(), kept.size());
       memory_->close(target, bytes);
       return std::nullopt;
@@ -149,6 +150,7 @@ Result<void> Device::copy(Stream handle, void* to, const void* from, std::int64_
     step.run = [this, target, source, bytes, count]() -> std::optional<Error> {
       memory_->open(source, bytes);
       memory_->open(target, bytes);
+      memory_->note_written(target, bytes);
       std::memmove(memory_->real(target), memory_->real(source), count);
       memory_->close(source, bytes);
       memory_->close(target, bytes);
@@ -174,6 +176,7 @@ Result<void> Device::fill(Stream handle, void* to, std::uint8_t value, std::int6
   step.accesses.push_back({target, target + bytes, true, step.op});
   step.run = [this, target, value, bytes]() -> std::optional<Error> {
     memory_->open(target, bytes);
+    memory_->note_written(target, bytes);
     std::memset(memory_->real(target), value, static_cast<std::size_t>(bytes));
     memory_->close(target, bytes);
     return std::nullopt;
@@ -247,11 +250,12 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
   const bool poisons_first = std::ranges::any_of(poisoned, [&](const Range& range) {
     return range.begin <= scratch && scratch + operands.workspace.size() <= range.begin + range.bytes;
   });
-  step.run = [this, op = step.op, shape, operands, poisons_first]() {
+  step.run = [this, op = step.op, shape, operands, poisons_first, written = bytes.c]() {
     return with_ranges_open(*op, [&]() -> std::optional<Error> {
       // What a library's algorithm leaves there is nobody's to read.
       if (!operands.workspace.empty() && !poisons_first)
-        std::memset(memory_->real(operands.workspace.data()), 0xFF, operands.workspace.size());
+        memory_->poison(operands.workspace.data(), static_cast<std::int64_t>(operands.workspace.size()));
+      memory_->note_written(static_cast<const std::byte*>(operands.c), written);
       compute_product(shape, {memory_->real(operands.a),
                               memory_->real(operands.b),
                               memory_->real(operands.bias),
@@ -299,6 +303,7 @@ std::vector<std::byte> Device::content(const std::byte* from, std::int64_t bytes
 void Device::store(std::byte* to, const std::vector<std::byte>& content) const {
   const auto bytes = static_cast<std::int64_t>(content.size());
   memory_->open(to, bytes);
+  memory_->note_written(to, bytes);
   std::memcpy(memory_->real(to), content.data(), content.size());
   memory_->close(to, bytes);
 }
@@ -355,6 +360,9 @@ void Device::launch(DeviceStream& stream, const BlockRunner::Sizes& sizes, std::
   step.told.name = function.starts_with("operator()") && stream.op != nullptr ? stream.op_name : function;
   step.accesses = op_accesses(stream);
   step.run = [this, op = step.op, sizes, thread = std::move(thread), edges = std::move(edges)]() {
+    if (op->ranges.empty()) memory_->note_all_written();
+    for (const Range& range : op->ranges)
+      if (range.access != model::Access::read) memory_->note_written(range.begin, range.bytes);
     return with_ranges_open(*op, [&]() -> std::optional<Error> {
       if (!blocks_.run(sizes, thread, op->label))
         return Error{Errc::internal, "a kernel wrote beyond its shared memory", op->label, ""};
