@@ -16,6 +16,14 @@ using ::testing::HasSubstr;
 
 class DryRun : public FakePyTorch {};
 
+/// Libraries look whether PyTorch is there, and load it later.
+TEST_F(DryRun, AProgramThatLooksForPyTorchBeforeItLoadsItIsToldWhole) {
+  const nlohmann::json answer =
+      json_of(dryrun("import importlib.util\nassert importlib.util.find_spec('torch').loader\nimport torch\nkept = "
+                     "torch.empty(3 << 20)\n"));
+  EXPECT_EQ(answer["peak_allocated_bytes"], 3 << 20);
+}
+
 TEST_F(DryRun, NamesOfFunctionsAreLookedUpTheFastWayUnlessAsked) {
   constexpr const char* kProgram = R"(import os, torch
 kept = torch.empty(1 << 20)

@@ -162,17 +162,18 @@ class Finder(importlib.abc.MetaPathFinder):
         load("cuda_python").take_over(module)
 
     def find_spec(self, name, path=None, target=None):
-        change = self.changes.pop(name, None)
-        if change is None:
+        """What the other finders find. Whether a module is there is often asked long before it is loaded, if ever."""
+        if name not in self.changes:
             return None
-        spec = importlib.util.find_spec(name)
+        others = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
 
         def exec_module(module):
             load(module)
-            change(module)
+            self.changes.pop(name, lambda _: None)(module)
 
         spec.loader.exec_module = exec_module
         return spec
