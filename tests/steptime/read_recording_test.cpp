@@ -109,6 +109,13 @@ TEST_F(ReadRecording, WithoutKernelsIsAnError) {
   EXPECT_THAT(recorded.error().help, HasSubstr("ProfilerActivity.CUDA"));
 }
 
+TEST(OperatorOfRange, IsNoneWhereTheProgramNamedTheRange) {
+  for (const char* text : {"step 1", "epoch 3, batch 5", ", op_id = 5", "", "loss, sizes"})
+    EXPECT_FALSE(import::operator_of_range(text)) << text;
+  for (const char* text : {"aten::add", "AddmmBackward0, seq = 12", "Forward, op_id = 1"})
+    EXPECT_TRUE(import::operator_of_range(text)) << text;
+}
+
 TEST(OperatorOfRange, HasTheSizesThatEmitNvtxWrites) {
   EXPECT_EQ(mm().name, "aten::mm");
   ASSERT_EQ(mm().inputs.size(), 2u);

@@ -1,4 +1,6 @@
 // Ranges are named by torch/csrc/profiler/util.cpp, getNvtxStr.
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "traces/import/nsys_program.h"
@@ -42,8 +44,13 @@ bool read_sizes(std::string_view text, std::vector<Operand>& to) {
 
 std::optional<KinetoOperator> operator_of_range(std::string_view text) {
   constexpr std::string_view kSizes = ", sizes = ";
+  constexpr std::array<std::string_view, 4> kSaid = {", seq = ", ", op_id = ", kSizes, ", input_op_ids = "};
   const std::string_view name = text.substr(0, text.find(", "));
-  if (name.find("::") == std::string_view::npos && name.size() == text.size()) return {};
+  const std::string_view rest = text.substr(name.size());
+  // A program's own ranges have commas, too.
+  const bool is_operator = rest.empty() ? name.find("::") != std::string_view::npos
+                                        : std::ranges::any_of(kSaid, [&](auto said) { return rest.starts_with(said); });
+  if (name.empty() || !is_operator) return {};
   KinetoOperator made;
   made.name = name;
   const std::size_t at = text.find(kSizes);
