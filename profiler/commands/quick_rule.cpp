@@ -181,9 +181,9 @@ Words words_of_rule(const Recipe& recipe, const DryRun& run) {
 
 std::string step_text(const QuickRule& rule) {
   if (!rule.step.is_object()) return "";
-  const auto ms = [&](const char* key) { return show_number(1e3 * rule.step.value(key, 0.0), 3); };
-  return "step            " + ms("seconds") + " ms (" + ms("low") + " to " + ms("high") +
-         "), by laws of the card's kernels; the dry run itself takes no time\n";
+  const auto said = [&](const char* key) { return Seconds{rule.step.value(key, 0.0)}; };
+  return "step            " + duration_between(said("seconds"), said("low"), said("high")) +
+         ", by laws of the card's kernels; the dry run itself takes no time\n";
 }
 
 }  // namespace

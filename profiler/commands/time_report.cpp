@@ -140,8 +140,7 @@ std::string to_text(const std::map<int, RankTime>& times) {
   const Forecast* const f = slowest(times);
   if (f == nullptr) return times.empty() ? "" : "\nno time of a step: " + times.begin()->second.none + "\n";
   std::string text = std::string("\n") + (f->step == 0 ? "all of the run" : "step") + ": " +
-                     in_unit(f->seconds, f->seconds) + (f->seconds.count() < 1 ? " ms (" : " s (") +
-                     in_unit(f->low, f->seconds) + " to " + in_unit(f->high, f->seconds) + ")";
+                     duration_between(f->seconds, f->low, f->high);
   if (times.size() > 1) text += ", rank " + std::to_string(slowest_rank(times)) + "'s, the slowest";
   text += "; " + std::to_string(f->kernels) + " kernels";
   if (f->exchanges > 0) text += " and " + std::to_string(f->exchanges) + " exchanges";

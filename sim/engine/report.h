@@ -62,7 +62,7 @@ inline constexpr std::size_t kDevice = static_cast<std::size_t>(Memory::device);
 
 /// What a step takes and does in how long, two lines; empty where nothing is timed.
 [[nodiscard]] std::string time_text(const Simulation& simulation);
-/// "23.6 ms (18.9 ms to 29.5 ms)": a time of it, and between what it is expected.
+/// "23.6 ms (18.9 to 29.5)": a time of it, and between what it is expected.
 [[nodiscard]] std::string between_text(const Simulation& simulation, Seconds time);
 
 /// For a terminal: memory by category, phase and moment of every class, and communication.

@@ -80,7 +80,7 @@ std::string rank_list(const ClassResult& c) {
 }  // namespace
 
 std::string between_text(const Simulation& s, Seconds time) {
-  return duration(time) + " (" + duration(s.low(time)) + " to " + duration(s.high(time)) + ")";
+  return duration_between(time, s.low(time), s.high(time));
 }
 
 std::string time_text(const Simulation& s) {

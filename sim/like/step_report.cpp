@@ -9,27 +9,14 @@
 #include "traces/base/numbers.h"
 
 namespace shard::like {
-namespace {
-
-/// In the unit that the middle asks for, so that the interval is in it, too.
-struct Shown {
-  explicit Shown(double seconds) : scale(seconds < 1 ? 1e3 : 1), unit(seconds < 1 ? " ms" : " s") {}
-  [[nodiscard]] std::string operator()(double seconds) const { return show_number(scale * seconds, 3); }
-  double scale;
-  const char* unit;
-};
-
-}  // namespace
 
 std::string step_text(const LikeResult& r) {
   if (!r.step) return r.no_step.empty() ? "" : "step: no time, " + r.no_step + "\n";
   const step::StepTime& t = *r.step;
-  const Shown show(t.seconds.count());
-  std::string text = "step: " + show(t.seconds.count()) + show.unit + " (" + show(t.low.count()) + " to " +
-                     show(t.high.count()) + "), " + show_number(t.tokens_per_second, 3) + " tokens/s per GPU (" +
-                     show_number(t.tokens_per_second_in(t.high), 3) + " to " +
-                     show_number(t.tokens_per_second_in(t.low), 3) + "), MFU " +
-                     show_fixed(100 * t.model_flops_share, 0) + " %\n";
+  std::string text =
+      "step: " + duration_between(t.seconds, t.low, t.high) + ", " + show_number(t.tokens_per_second, 3) +
+      " tokens/s per GPU (" + show_number(t.tokens_per_second_in(t.high), 3) + " to " +
+      show_number(t.tokens_per_second_in(t.low), 3) + "), MFU " + show_fixed(100 * t.model_flops_share, 0) + " %\n";
   std::vector<step::StepPart> parts = t.parts;
   std::ranges::stable_sort(parts, std::ranges::greater{}, &step::StepPart::time);
   std::string shares;

@@ -57,6 +57,13 @@ TEST(Numbers, TimesKeepTheirDigits) {
   EXPECT_EQ(duration(Seconds{0}), "0 s");
 }
 
+TEST(Numbers, ATimeAndItsIntervalHaveOneUnit) {
+  EXPECT_EQ(duration_between(Seconds{0.412}, Seconds{0.36}, Seconds{0.48}), "412 ms (360 to 480)");
+  EXPECT_EQ(duration_between(Seconds{1.2}, Seconds{0.9}, Seconds{1.6}), "1.2 s (0.9 to 1.6)");
+  EXPECT_EQ(duration_between(Seconds{41e-6}, Seconds{33e-6}, Seconds{50e-6}), "41 us (33 to 50)");
+  EXPECT_EQ(duration_between(Seconds{252}, Seconds{200}, Seconds{300}), "4 min 12 s (3 min 20 s to 5 min 0 s)");
+}
+
 TEST(Numbers, TheShortestDigitsGiveTheSameNumber) {
   EXPECT_EQ(shortest(0.1), "0.1");
   EXPECT_EQ(shortest(0.1F), "0.1");

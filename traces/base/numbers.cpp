@@ -104,6 +104,14 @@ std::string duration(Seconds time, int digits) {
   return two(whole / 3600, 24, "days", "h");
 }
 
+std::string duration_between(Seconds middle, Seconds low, Seconds high) {
+  const double s = middle.count();
+  if (s >= 119.5) return duration(middle) + " (" + duration(low) + " to " + duration(high) + ")";
+  const double scale = s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1;
+  const auto shown = [scale](Seconds time) { return show_number(scale * time.count(), 3); };
+  return shown(middle) + (s < 1e-3 ? " us (" : s < 1 ? " ms (" : " s (") + shown(low) + " to " + shown(high) + ")";
+}
+
 std::string show_ratio(double first, double second) {
   return first == 0 ? "-" : show_fixed(second / first, 2) + "x";
 }

@@ -43,6 +43,10 @@ using ShowBytes = std::string (*)(Bytes);
 /// Time in a unit that keeps `digits` digits: "412 us", "1.24 ms", "3.07 s", "4 min 12 s", "2 h 5 min", "497 days 1 h".
 [[nodiscard]] std::string duration(Seconds time, int digits = 3);
 
+/// A time and between what it is expected, in the unit that the middle asks for: "412 ms (360 to 480)", "1.2 s (0.9
+/// to 1.6)".
+[[nodiscard]] std::string duration_between(Seconds middle, Seconds low, Seconds high);
+
 /// "1.07x", "-" where the first is 0.
 [[nodiscard]] std::string show_ratio(double first, double second);
 
