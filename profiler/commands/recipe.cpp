@@ -73,7 +73,9 @@ constexpr std::array kFrameworks{
     Framework{"torchtitan", "torchtitan", "--torchtitan-config", &Recipe::torchtitan_config, "torchtitan_config",
               "torchtitan_recipe.py"},
     Framework{"llama-factory", "LLaMA-Factory", "--llama-factory-config", &Recipe::llama_factory_config,
-              "llama_factory_config", "llama_factory_recipe.py"}};
+              "llama_factory_config", "llama_factory_recipe.py"},
+    Framework{"axolotl", "axolotl", "--axolotl-config", &Recipe::axolotl_config, "axolotl_config",
+              "axolotl_recipe.py"}};
 
 const Framework* framework_of(std::string_view recipe) {
   const auto found = std::ranges::find(kFrameworks, recipe, &Framework::recipe);
@@ -95,7 +97,7 @@ bool has_setting(const Recipe& recipe, const Setting& setting) {
 
 std::vector<Setting> settings(const Recipe& recipe) {
   std::vector<Setting> all{
-      {"--model", !recipe.model.empty(), true, {"hf-trainer", "trl-sft", "llama-factory"}},
+      {"--model", !recipe.model.empty(), true, {"hf-trainer", "trl-sft", "llama-factory", "axolotl"}},
       {"--ds-config", !recipe.ds_config.empty(), false, {"hf-trainer", "trl-sft"}},
       {"--accelerate-config", !recipe.accelerate_config.empty(), false, {"hf-trainer", "trl-sft", "llama-factory"}},
       {"--training-args", !recipe.training_args.empty(), false, {"hf-trainer", "trl-sft"}},
@@ -198,7 +200,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       {"trl-sft", "trl-sft", "TRL's SFTTrainer, on the same files and SFTConfig in --training-args"},
       {"megatron", "megatron", "Megatron-LM's own script on --megatron-args and mock data"},
       {"torchtitan", "torchtitan", "torchtitan's own entry point on --torchtitan-config and random tokens"},
-      {"llama-factory", "llama-factory", "LLaMA-Factory's own run on --llama-factory-config and random words"}};
+      {"llama-factory", "llama-factory", "LLaMA-Factory's own run on --llama-factory-config and random words"},
+      {"axolotl", "axolotl", "axolotl's own run on --axolotl-config and random tokens"}};
   group
       .add_choice("recipe", &recipe.name, recipes,
                   "instead of a program: what is installed trains a model on random tokens, transformers' with AdamW")
@@ -227,6 +230,7 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .add("llama-factory-config", &recipe.llama_factory_config, "FILE",
            "LLaMA-Factory's YAML, of whose model --model has the config.json")
       .reads_file();
+  group.add("axolotl-config", &recipe.axolotl_config, "FILE", "axolotl's YAML, likewise").reads_file();
   group.add("sequence", &recipe.sequence, "TOKENS", "of one sample")
       .least(1)
       .default_text("the model's, 4096 at most")

@@ -9,6 +9,7 @@ namespace shard::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// transformers and tokenizers in so far as a model's folder is made with them: a model of two tied weights and one
 /// more, in bfloat16.
@@ -184,6 +185,87 @@ TEST_F(LlamaFactory, SettingsOfAnotherRecipeAreRefused) {
        {{"--recipe", "llama-factory", "--llama-factory-config", "config.json", "--model", "gpt9"},
         66,
         "no model of that name"}});
+}
+
+/// axolotl in so far as the recipe touches it; its run prints what it would train, and on what.
+class Axolotl : public TuningRecipe {
+ protected:
+  void SetUp() override {
+    TuningRecipe::SetUp();
+    for (const char* name : {"axolotl", "axolotl/cli"}) package(name);
+    scratch_.write("packages/yaml.py", "import json\nsafe_load, safe_dump = json.load, json.dump\n");
+    scratch_.write("packages/axolotl/train.py", "def save_trained_model(*a): raise SystemExit('it saves')\n");
+    scratch_.write("packages/axolotl/cli/train.py", R"(import json, os, sys
+import axolotl.train
+def do_cli(path):
+    said = json.load(open(path))
+    model, (data,) = said.pop("base_model"), said.pop("datasets")
+    words = json.load(open(os.path.join(model, "tokenizer.json")))
+    print("WORDS", len(words), "<pad>" in words, os.path.getsize(os.path.join(model, "model.safetensors")) > 48)
+    rows = [json.loads(line) for line in open(data["path"])]
+    print("ROWS", len(rows), {len(row["input_ids"]) for row in rows}, {len(row["labels"]) for row in rows}, data["type"])
+    print("SAID", {name: each for name, each in said.items() if not str(each).startswith("/")}, sys.argv[1:])
+    axolotl.train.save_trained_model(None)
+)");
+  }
+  Outcome tuned(const std::string& content, const Words& more = {"--model", "config.json"}) {
+    scratch_.write("run.yaml", content);
+    Words words{"--recipe", "axolotl", "--axolotl-config", "run.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return recipe(words);
+  }
+};
+
+TEST_F(Axolotl, RunsOnTheUsersSettingsAndNamesWhatItLeftOut) {
+  const Outcome outcome = tuned(R"({"base_model": "some/hub", "tokenizer_type": "LlamaTokenizer", "adapter": "lora",
+    "datasets": [{"path": "some/data", "type": "alpaca"}], "sequence_len": 64, "micro_batch_size": 2,
+    "gradient_accumulation_steps": 3, "save_steps": 5, "num_epochs": 4, "wandb_project": "mine",
+    "special_tokens": {"pad_token": "<pad>"}})");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string said = outcome.out + outcome.err;
+  for (const char* text :
+       {"left out: datasets, num_epochs, save_steps, wandb_project, saving of the model", "tokenizer of base_model by",
+        "WORDS 8 True True", "ROWS 6 {64} {64} None",
+        "SAID {'adapter': 'lora', 'sequence_len': 64, 'micro_batch_size': 2, 'gradient_accumulation_steps': 3, "
+        "'special_tokens': {'pad_token': '<pad>'}, 'dataset_num_proc': 1, 'val_set_size': 0, 'max_steps': 2, "
+        "'num_epochs': 1, 'save_strategy': 'no', 'logging_steps': 1} []"})
+    EXPECT_THAT(said, HasSubstr(text));
+}
+
+TEST_F(Axolotl, PackedSamplesFillAPackTwoByTwo) {
+  const Outcome outcome = tuned(R"({"sequence_len": 65, "sample_packing": true})",
+                                {"--model", "config.json", "--world-size", "2", "--steps", "5"});
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("ROWS 4 {32, 33}"));
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("'max_steps': 5"));
+}
+
+/// The answer says so: it is not what was asked.
+TEST_F(Axolotl, FlashAttentionThatIsNotInstalledIsPyTorchs) {
+  for (const char* asked : {R"({"flash_attention": true, "flash_attn_rms_norm": true})",
+                            R"({"attn_implementation": "flash_attention_2"})"}) {
+    const Outcome outcome = tuned(asked);
+    EXPECT_THAT(outcome.out, HasSubstr("scaled_dot_product_attention")) << outcome.err;
+    EXPECT_THAT(outcome.out + outcome.err, HasSubstr("'attn_implementation': 'sdpa'"));
+  }
+  package("flash_attn");
+  EXPECT_THAT(tuned(R"({"flash_attention": true})").out, Not(HasSubstr("scaled_dot_product_attention")));
+}
+
+TEST_F(Axolotl, WhatItCannotRunIsNamedWithWhatHelps) {
+  const struct {
+    const char* content;
+    Words more;
+    const char* says;
+  } kFaults[] = {{R"({"base_model": "some/hub"})", {}, "base_model is some/hub, which is no folder here"},
+                 {R"({"rl": "dpo"})", {"--model", "config.json"}, "runs as it is: shardscope dryrun -- axolotl train /"},
+                 {R"({"deepspeed": "z9.json"})", {"--model", "config.json"}, "names z9.json"}};
+  for (const auto& each : kFaults) {
+    const Outcome outcome = tuned(each.content, each.more);
+    EXPECT_EQ(outcome.exit_code, 1) << each.content << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(each.says)) << each.content;
+  }
+  std::filesystem::remove_all(scratch_.path() / "packages" / "axolotl");
+  EXPECT_THAT(tuned("{}").err, HasSubstr("pip install axolotl"));
 }
 
 constexpr const char* kEndsInTheScaler = R"(import sys
