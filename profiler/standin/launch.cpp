@@ -44,7 +44,12 @@ int output_by_name(const char* name) {
   constexpr struct {
     const char* part;
     int output;
-  } kKernels[] = {{"3cub", 2}, {"index_elementwise", 0}, {"6thrust", 0}};
+  } kKernels[] = {{"3cub", 2},
+                  {"index_elementwise", 0},
+                  {"6thrust", 0},
+                  {"compute_cuda_kernel", 3},  // of repeat_interleave
+                  {"embedding_backward_feature_kernel", 3},
+                  {"EmbeddingBag_updateOutputKernel", 4}};
   for (const auto& each : kKernels)
     if (std::strstr(name, each.part) != nullptr) return each.output;
   return 1;

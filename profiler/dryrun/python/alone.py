@@ -24,7 +24,11 @@ class Reader:
         # would do.
         self.framework = tuple(filter(None, [os.environ.get("SHARDSCOPE_DRYRUN_LIBRARY")]))
         # What one rank has, the others have only where a library checks that they do.
-        self.checks = (self.torch, "/deepspeed/runtime/zero/utils.py", *self.framework)
+        lightning = ("/site-packages/lightning/", "/site-packages/pytorch_lightning/", "/site-packages/lightning_fabric/")
+        # Lightning broadcasts paths and flags that each of its ranks has made itself before.
+        self.checks = (self.torch, "/deepspeed/runtime/zero/utils.py", *lightning, *self.framework)
+        # Methods that hand on what their caller, maybe the program, has: by folder and name.
+        self.handing_on = (lightning, "broadcast")
         # What methods of tensors, of their subclasses too, are made of: whoever called them looks.
         self.tensors = tuple(self.torch + name for name in (
             "_tensor.py", "_tensor_str.py", "overrides.py", "_ops.py", "_compile.py", "utils/_python_dispatch.py",
@@ -39,7 +43,9 @@ class Reader:
         frame, skipped = sys._getframe(1), (*self.tensors, *more, "<frozen")
         while frame is not None:
             name = frame.f_code.co_filename
-            if not name.startswith(skipped):
+            folders, method = self.handing_on
+            hands_on = frame.f_code.co_name == method and any(each in name for each in folders)
+            if not name.startswith(skipped) and not hands_on:
                 return name, frame.f_lineno
             frame = frame.f_back
         return "", 0
@@ -135,6 +141,9 @@ def lone_store(torch):
 
         def has_extended_api(self):
             return True
+
+        def clone(self):
+            return self  # a group that is split off another has a connection of its own: to the same values
 
     return LoneStore
 
@@ -415,18 +424,36 @@ def as_root(module):
 
 
 def optimizer_keys_as_root(module):
-    """FSDP 1 takes the names of an optimizer's states from rank 0: every rank has the same."""
+    """FSDP 1 takes the names of an optimizer's states from rank 0, or puts those of all ranks together, where each has
+    some parameters whole. This rank names those of others, too: it has no element of them."""
     original = module._map_param_key_to_optim_keys
+    parameters = inspect.signature(original)
 
     @functools.wraps(original)
     def own_keys(*arguments, **more):
         of_ranks, module.dist = module.dist, OfRankZero(module.dist)
         try:
-            return original(*arguments, **more)
+            keys, local = original(*arguments, **more)
         finally:
             module.dist = of_ranks
+        said = parameters.bind(*arguments, **more).arguments
+        if said.get("merge_keys") and keys:
+            managed = said["fqn_to_fsdp_param_info"]
+            others = {module._OptimStateKey(tuple(names), True) for parameter in said["param_key_to_param"].values()
+                      if parameter.numel() == 0 and (names := said["param_to_fqns"][parameter])[0] in managed}
+            keys = sorted({*keys, *others})
+        return keys, local
 
     module._map_param_key_to_optim_keys = own_keys
+    convert = module._convert_all_state_info
+
+    @functools.wraps(convert)
+    def of_own_type(*arguments, **more):
+        """The type of what is gathered is the last parameter's, of which this rank may have no element."""
+        type_, buffers = convert(*arguments, **more)
+        return type_ or next((each.dtype for of_name in buffers.values() for each in of_name if each is not None), None), buffers
+
+    module._convert_all_state_info = of_own_type
 
 
 def own_checkpoint(module):
