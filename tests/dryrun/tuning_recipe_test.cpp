@@ -225,7 +225,7 @@ TEST_F(Axolotl, RunsOnTheUsersSettingsAndNamesWhatItLeftOut) {
   const std::string said = outcome.out + outcome.err;
   for (const char* text :
        {"left out: datasets, num_epochs, save_steps, wandb_project, saving of the model", "tokenizer of base_model by",
-        "WORDS 8 True True", "ROWS 6 {64} {64} None",
+        "WORDS 8 True True", "ROWS 12 {64} {64} None",
         "SAID {'adapter': 'lora', 'sequence_len': 64, 'micro_batch_size': 2, 'gradient_accumulation_steps': 3, "
         "'special_tokens': {'pad_token': '<pad>'}, 'dataset_num_proc': 1, 'val_set_size': 0, 'max_steps': 2, "
         "'num_epochs': 1, 'save_strategy': 'no', 'logging_steps': 1} []"})
@@ -235,7 +235,7 @@ TEST_F(Axolotl, RunsOnTheUsersSettingsAndNamesWhatItLeftOut) {
 TEST_F(Axolotl, PackedSamplesFillAPackTwoByTwo) {
   const Outcome outcome = tuned(R"({"sequence_len": 65, "sample_packing": true})",
                                 {"--model", "config.json", "--world-size", "2", "--steps", "5"});
-  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("ROWS 4 {32, 33}"));
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("ROWS 20 {32, 33}"));
   EXPECT_THAT(outcome.out + outcome.err, HasSubstr("'max_steps': 5"));
 }
 
@@ -256,9 +256,10 @@ TEST_F(Axolotl, WhatItCannotRunIsNamedWithWhatHelps) {
     const char* content;
     Words more;
     const char* says;
-  } kFaults[] = {{R"({"base_model": "some/hub"})", {}, "base_model is some/hub, which is no folder here"},
-                 {R"({"rl": "dpo"})", {"--model", "config.json"}, "runs as it is: shardscope dryrun -- axolotl train /"},
-                 {R"({"deepspeed": "z9.json"})", {"--model", "config.json"}, "names z9.json"}};
+  } kFaults[] = {
+      {R"({"base_model": "some/hub"})", {}, "base_model is some/hub, which is no folder here"},
+      {R"({"rl": "dpo"})", {"--model", "config.json"}, "runs as it is: shardscope dryrun -- axolotl train /"},
+      {R"({"deepspeed": "z9.json"})", {"--model", "config.json"}, "names z9.json"}};
   for (const auto& each : kFaults) {
     const Outcome outcome = tuned(each.content, each.more);
     EXPECT_EQ(outcome.exit_code, 1) << each.content << outcome.err;

@@ -24,7 +24,7 @@ PREFIXES = ("save_", "eval_", "logging_", "dataset_", "wandb_", "mlflow_", "come
 
 
 def write_samples(path, settings, number):
-    """Tokens of one step, which come again in the next; packed, two samples make one."""
+    """Samples of random tokens; packed, two make one."""
     long = int(settings.get("sequence_len") or 512)
     lengths = [long // 2, long - long // 2] if settings.get("sample_packing") and long > 1 else [long]
     with open(path, "w") as file:
@@ -83,7 +83,9 @@ def run(spec, folder):
     if "tokenizer" in made:
         for name in [name for name in settings if name.startswith("tokenizer_")]:
             del settings[name]
-    number = int(settings.get("micro_batch_size") or 1) * int(settings.get("gradient_accumulation_steps") or 1) * ranks()
+    number = spec["steps"] * ranks()  # of all steps: axolotl counts them by its samples
+    for name in ("micro_batch_size", "gradient_accumulation_steps"):
+        number *= int(settings.get(name) or 1)
     settings.update({
         "base_model": model, "datasets": write_samples(os.path.join(folder, "samples.jsonl"), settings, number),
         "dataset_prepared_path": os.path.join(folder, "prepared"), "dataset_num_proc": 1, "val_set_size": 0,

@@ -117,7 +117,8 @@ def prepare(torch):
     work = load("work")
     parts = [phases, work, load("steps"), load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
-        parts.append(load("together" if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else "alone"))
+        parts += [load(name) for name in (["together"] if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else
+                                          ["alone", "alone_libraries"])]
     for part in parts:
         try:
             part.prepare(torch)
