@@ -50,8 +50,9 @@ collectives return at once.
 
 Needed: the PyTorch for CUDA (pip install torch on Linux), which installs without a GPU.
 Not seen: values that kernels would compute, which are zeros (a loop that ends when the loss is small does not end:
---timeout; shapes that depend on data are those of zeros); workspaces of cuDNN, cuSOLVER, cuSPARSE and cuFFT;
-memory outside of PyTorch's allocator (CUDA's context, NCCL's buffers); when a GPU is done with what another stream uses (--behind).
+--timeout; shapes that depend on data are those of zeros); workspaces of cuDNN, cuSOLVER, cuSPARSE and
+cuFFT; memory outside of PyTorch's allocator (CUDA's context, NCCL's buffers); when a GPU is done with what another
+stream uses (--behind).
 
 A first Ctrl-C (or SIGTERM) is the program's: what it took up to there is told, and then this command dies of the signal; a
 second one ends both at once. Nothing that the program started outlives this command.

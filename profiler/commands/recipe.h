@@ -19,7 +19,7 @@ struct Recipe {
   std::string python = "python3";
   std::string model, ds_config, accelerate_config, training_args, attention, precision, weights, reduce_dtype, quantize;
   std::string megatron, megatron_args, megatron_script;  ///< a folder, a file, a file's name in the folder
-  std::string torchtitan_config, llama_factory_config, axolotl_config;   ///< files
+  std::string torchtitan_config, llama_factory_config, axolotl_config;  ///< files
   std::optional<std::int64_t> sequence, micro_batch, steps, lora_rank;
   bool recompute = false;
 };

@@ -88,12 +88,12 @@ struct DryRun {
   std::int64_t allocated_peak_bytes = 0;  ///< PyTorch's own maximum, which may be of an event that is not kept
 
   // Counted by the stand-in, and so known of a process that was killed, too.
-  std::int64_t device_peak_bytes = 0;   ///< taken of one card, by the process that took most
-  std::int64_t pinned_peak_bytes = 0;   ///< pinned host memory, likewise
-  std::int64_t host_peak_bytes = 0;     ///< resident, had a recipe's weights on the host been written to; 0: not known
+  std::int64_t device_peak_bytes = 0;  ///< taken of one card, by the process that took most
+  std::int64_t pinned_peak_bytes = 0;  ///< pinned host memory, likewise
+  std::int64_t host_peak_bytes = 0;    ///< resident, had a recipe's weights on the host been written to; 0: not known
   /// By library (standin/counters.h): so often the size of a workspace was asked, which is counted as none.
   std::array<std::int64_t, standin::kLibraries> unknown_workspaces{};
-  std::int64_t values_read = 0;         ///< copies to the host of what no kernel has computed: zeros
+  std::int64_t values_read = 0;  ///< copies to the host of what no kernel has computed: zeros
   std::int64_t optimizer_steps = 0;
   std::int64_t backward_calls = 0;
 

@@ -37,6 +37,13 @@ void count_pinned(std::int64_t more_bytes);
 void count_read();
 void count_unknown_workspace(Library of);
 
+/// Tells who asks for a workspace's size that it is none.
+template <class Size>
+void no_workspace(Library of, Size* size) {
+  *size = 0;
+  count_unknown_workspace(of);
+}
+
 /// What a process that lives has taken of a card.
 struct Taken {
   pid_t process;

@@ -21,8 +21,7 @@ int hand_out(void** handle) {
   return kSuccess;
 }
 int none_needed(std::size_t* bytes) {
-  *bytes = 0;
-  count_unknown_workspace(Library::cudnn);
+  no_workspace(Library::cudnn, bytes);
   return kSuccess;
 }
 

@@ -15,8 +15,7 @@ namespace {
 
 template <class Size>
 int none_needed(Library of, Size* size) {
-  *size = 0;
-  count_unknown_workspace(of);
+  no_workspace(of, size);
   return kSuccess;
 }
 int none_needed(Library of, std::size_t* on_device, std::size_t* on_host) {
@@ -44,8 +43,14 @@ int none_needed(Library of, std::size_t* on_device, std::size_t* on_host) {
 #define ARGUMENTS_18 ARGUMENTS_17, void*
 #define ARGUMENTS_19 ARGUMENTS_18, void*
 
-// --- cuSOLVER (cusolverDn.h): the size is an int behind so many arguments, or two sizes, of the device and of the host
-// ---
+// Functions that there are of each type, by the first letter of the name; DEFINE makes one.
+#define FOR_EACH_TYPE(DEFINE, COUNT, NAME, ...)     \
+  DEFINE(COUNT, S##NAME __VA_OPT__(, ) __VA_ARGS__) \
+  DEFINE(COUNT, D##NAME __VA_OPT__(, ) __VA_ARGS__) \
+  DEFINE(COUNT, C##NAME __VA_OPT__(, ) __VA_ARGS__) \
+  DEFINE(COUNT, Z##NAME __VA_OPT__(, ) __VA_ARGS__)
+
+// --- cuSOLVER (cusolverDn.h): behind so many arguments the size, an int, or two, of the device and of the host ---
 
 #define SIZE_BEHIND(COUNT, NAME)                               \
   STANDIN int cusolverDn##NAME(ARGUMENTS_##COUNT, int* size) { \
@@ -55,25 +60,20 @@ int none_needed(Library of, std::size_t* on_device, std::size_t* on_host) {
   STANDIN int cusolverDn##NAME(ARGUMENTS_##COUNT, std::size_t* on_device, std::size_t* on_host) { \
     return none_needed(Library::cusolver, on_device, on_host);                                    \
   }
-#define OF_EACH_TYPE(COUNT, NAME) \
-  SIZE_BEHIND(COUNT, S##NAME)     \
-  SIZE_BEHIND(COUNT, D##NAME)     \
-  SIZE_BEHIND(COUNT, C##NAME)     \
-  SIZE_BEHIND(COUNT, Z##NAME)
 #define OF_REAL_AND_COMPLEX(COUNT, REAL, COMPLEX) \
   SIZE_BEHIND(COUNT, S##REAL)                     \
   SIZE_BEHIND(COUNT, D##REAL)                     \
   SIZE_BEHIND(COUNT, C##COMPLEX)                  \
   SIZE_BEHIND(COUNT, Z##COMPLEX)
 
-OF_EACH_TYPE(5, geqrf_bufferSize)
-OF_EACH_TYPE(5, getrf_bufferSize)
-OF_EACH_TYPE(5, potrf_bufferSize)
-OF_EACH_TYPE(4, sytrf_bufferSize)
-OF_EACH_TYPE(3, gesvd_bufferSize)
-OF_EACH_TYPE(12, gesvdj_bufferSize)
-OF_EACH_TYPE(11, gesvdjBatched_bufferSize)
-OF_EACH_TYPE(16, gesvdaStridedBatched_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 5, geqrf_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 5, getrf_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 5, potrf_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 4, sytrf_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 3, gesvd_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 12, gesvdj_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 11, gesvdjBatched_bufferSize)
+FOR_EACH_TYPE(SIZE_BEHIND, 16, gesvdaStridedBatched_bufferSize)
 OF_REAL_AND_COMPLEX(7, orgqr_bufferSize, ungqr_bufferSize)
 OF_REAL_AND_COMPLEX(11, ormqr_bufferSize, unmqr_bufferSize)
 OF_REAL_AND_COMPLEX(7, syevd_bufferSize, heevd_bufferSize)
@@ -95,14 +95,8 @@ SIZES_BEHIND(11, Xsytrs_bufferSize)
     *info = 0;                                             \
     return kSuccess;                                       \
   }
-#define ALL_RIGHT_OF_EACH_TYPE(COUNT, NAME) \
-  ALL_RIGHT_BEHIND(COUNT, S##NAME)          \
-  ALL_RIGHT_BEHIND(COUNT, D##NAME)          \
-  ALL_RIGHT_BEHIND(COUNT, C##NAME)          \
-  ALL_RIGHT_BEHIND(COUNT, Z##NAME)
-
-ALL_RIGHT_OF_EACH_TYPE(6, geqrfBatched)
-ALL_RIGHT_OF_EACH_TYPE(9, gelsBatched)
+FOR_EACH_TYPE(ALL_RIGHT_BEHIND, 6, geqrfBatched)
+FOR_EACH_TYPE(ALL_RIGHT_BEHIND, 9, gelsBatched)
 
 // --- cuSPARSE (cusparse.h) ---
 
@@ -110,12 +104,6 @@ ALL_RIGHT_OF_EACH_TYPE(9, gelsBatched)
   STANDIN int cusparse##NAME(ARGUMENTS_##COUNT, SIZE* size) { \
     return none_needed(Library::cusparse, size);              \
   }
-#define SPARSE_OF_EACH_TYPE(COUNT, NAME, SIZE) \
-  SPARSE_SIZE_BEHIND(COUNT, S##NAME, SIZE)     \
-  SPARSE_SIZE_BEHIND(COUNT, D##NAME, SIZE)     \
-  SPARSE_SIZE_BEHIND(COUNT, C##NAME, SIZE)     \
-  SPARSE_SIZE_BEHIND(COUNT, Z##NAME, SIZE)
-
 SPARSE_SIZE_BEHIND(10, SpMM_bufferSize, std::size_t)
 SPARSE_SIZE_BEHIND(9, SpMV_bufferSize, std::size_t)
 SPARSE_SIZE_BEHIND(10, SDDMM_bufferSize, std::size_t)
@@ -125,9 +113,9 @@ SPARSE_SIZE_BEHIND(11, SpGEMM_workEstimation, std::size_t)
 SPARSE_SIZE_BEHIND(11, SpGEMM_compute, std::size_t)
 SPARSE_SIZE_BEHIND(6, Xcoosort_bufferSizeExt, std::size_t)
 SPARSE_SIZE_BEHIND(6, Xcsrsort_bufferSizeExt, std::size_t)
-SPARSE_OF_EACH_TYPE(19, csrgeam2_bufferSizeExt, std::size_t)
-SPARSE_OF_EACH_TYPE(11, bsrsv2_bufferSize, int)
-SPARSE_OF_EACH_TYPE(13, bsrsm2_bufferSize, int)
+FOR_EACH_TYPE(SPARSE_SIZE_BEHIND, 19, csrgeam2_bufferSizeExt, std::size_t)
+FOR_EACH_TYPE(SPARSE_SIZE_BEHIND, 11, bsrsv2_bufferSize, int)
+FOR_EACH_TYPE(SPARSE_SIZE_BEHIND, 13, bsrsm2_bufferSize, int)
 
 /// How many elements a sum or a product of sparse matrices has, its kernels find out: none here, as zeros that are
 /// read.

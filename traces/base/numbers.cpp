@@ -82,19 +82,35 @@ ShowBytes one_unit(Bytes largest) {
   };
 }
 
+namespace {
+
+constexpr double kLongest = 119.5;  // seconds, in one unit
+
+/// The unit in which a time of less than kLongest has `digits` digits, and how many of it are a second.
+struct TimeUnit {
+  double a_second;
+  const char* name;
+};
+TimeUnit unit_of(double seconds, int digits) {
+  const double almost = 1 - 0.5 * std::pow(10.0, -digits);  // of 1000, what rounds to it
+  if (seconds < almost * 1e-6) return {1e9, "ns"};
+  if (seconds < almost * 1e-3) return {1e6, "us"};
+  if (seconds < almost) return {1e3, "ms"};
+  return {1, "s"};
+}
+
+}  // namespace
+
 std::string duration(Seconds time, int digits) {
   const double s = time.count();
   if (s <= 0) return "0 s";
-  const double almost = 1 - 0.5 * std::pow(10.0, -digits);  // of 1000, what rounds to it
   const auto shown = [digits](double value, const char* unit) {
     int decimals = digits - 1;
     for (double next = 10; decimals > 0 && value >= next - 0.5 * std::pow(10.0, -decimals); next *= 10) --decimals;
     return show_fixed(value, decimals) + " " + unit;
   };
-  if (s < almost * 1e-6) return shown(s * 1e9, "ns");
-  if (s < almost * 1e-3) return shown(s * 1e6, "us");
-  if (s < almost) return shown(s * 1e3, "ms");
-  if (s < 119.5) return shown(s, "s");
+  const TimeUnit unit = unit_of(s, digits);
+  if (s < kLongest) return shown(s * unit.a_second, unit.name);
   const auto whole = static_cast<long long>(std::llround(s));
   const auto two = [](long long value, long long per, const char* large, const char* small) {
     return std::to_string(value / per) + " " + large + " " + std::to_string(value % per) + " " + small;
@@ -105,11 +121,11 @@ std::string duration(Seconds time, int digits) {
 }
 
 std::string duration_between(Seconds middle, Seconds low, Seconds high) {
-  const double s = middle.count();
-  if (s >= 119.5) return duration(middle) + " (" + duration(low) + " to " + duration(high) + ")";
-  const double scale = s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1;
-  const auto shown = [scale](Seconds time) { return show_number(scale * time.count(), 3); };
-  return shown(middle) + (s < 1e-3 ? " us (" : s < 1 ? " ms (" : " s (") + shown(low) + " to " + shown(high) + ")";
+  if (middle.count() >= kLongest) return duration(middle) + " (" + duration(low) + " to " + duration(high) + ")";
+  constexpr int kDigits = 3;
+  const TimeUnit unit = unit_of(middle.count(), kDigits);
+  const auto shown = [&](Seconds time) { return show_number(unit.a_second * time.count(), kDigits); };
+  return shown(middle) + " " + unit.name + " (" + shown(low) + " to " + shown(high) + ")";
 }
 
 std::string show_ratio(double first, double second) {

@@ -242,18 +242,10 @@ Result<void> Device::multiply(Stream handle, Product product, const ProductOpera
   const ToldCall call(options_.activity, "cudaLaunchKernel");
   step.told = told_of(stream, EmulatedWork::Kind::kernel, 0, call);
   step.told.name = "matrix product";
-  // Where this step poisons all that its op may write, the workspace is poisoned by that.
-  const std::byte* const scratch = operands.workspace.data();
-  const std::vector<Range> poisoned = stream.op != nullptr && options_.poison_results && !stream.results_poisoned
-                                          ? results(*stream.op)
-                                          : std::vector<Range>{};
-  const bool poisons_first = std::ranges::any_of(poisoned, [&](const Range& range) {
-    return range.begin <= scratch && scratch + operands.workspace.size() <= range.begin + range.bytes;
-  });
-  step.run = [this, op = step.op, shape, operands, poisons_first, written = bytes.c]() {
+  step.run = [this, op = step.op, shape, operands, written = bytes.c]() {
     return with_ranges_open(*op, [&]() -> std::optional<Error> {
       // What a library's algorithm leaves there is nobody's to read.
-      if (!operands.workspace.empty() && !poisons_first)
+      if (!operands.workspace.empty())
         memory_->poison(operands.workspace.data(), static_cast<std::int64_t>(operands.workspace.size()));
       memory_->note_written(static_cast<const std::byte*>(operands.c), written);
       compute_product(shape, {memory_->real(operands.a),

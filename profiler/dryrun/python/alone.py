@@ -41,9 +41,9 @@ class Reader:
     def line(self, more=()):
         """The innermost frame that is neither this module's nor what a tensor's methods are made of, nor one of `more`."""
         frame, skipped = sys._getframe(1), (*self.tensors, *more, "<frozen")
+        folders, method = self.handing_on
         while frame is not None:
             name = frame.f_code.co_filename
-            folders, method = self.handing_on
             hands_on = frame.f_code.co_name == method and any(each in name for each in folders)
             if not name.startswith(skipped) and not hands_on:
                 return name, frame.f_lineno

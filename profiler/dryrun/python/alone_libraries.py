@@ -1,4 +1,5 @@
-# One rank alone: what libraries ask other ranks of, where this rank's own answer is right for each of them, library by library.
+# One rank alone: what libraries ask other ranks of, where this rank's own answer is right for each of them, library by
+# library.
 import functools
 import inspect
 import os
@@ -47,7 +48,8 @@ def optimizer_keys_as_root(module):
     def of_own_type(*arguments, **more):
         """The type of what is gathered is the last parameter's, of which this rank may have no element."""
         type_, buffers = convert(*arguments, **more)
-        return type_ or next((each.dtype for of_name in buffers.values() for each in of_name if each is not None), None), buffers
+        gathered = (each for of_name in buffers.values() for each in of_name if each is not None)
+        return type_ or next((each.dtype for each in gathered), None), buffers
 
     module._convert_all_state_info = of_own_type
 

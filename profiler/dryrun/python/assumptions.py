@@ -90,7 +90,9 @@ class Assumptions:
             return
         for each in arguments[:2]:
             value = None if self.numbers.is_of_others(each) else self.numbers.known(each)
-            if value is not None and bool(value.all() if absorbing else not value.any()) and (not absorbing or made.dtype == self.torch.bool):
+            if value is None or absorbing and made.dtype != self.torch.bool:
+                continue
+            if bool(value.all() if absorbing else not value.any()):
                 self.numbers.set_all(made, int(absorbing))
                 return
 
@@ -108,6 +110,20 @@ class Assumptions:
             return self.torch.zeros(mask.shape, dtype=self.torch.bool).scatter_(1, chosen, True)
 
         self.assume(mask, (*mask.shape, each), of)
+
+    def take_over_fused_router(self, module):
+        """Transformer Engine's kernel that chooses experts makes a mask of tokens and experts."""
+        original = getattr(module, "fused_topk_with_score_function", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def wrapped(logits, topk, *arguments, **more):
+            probabilities, chosen = original(logits, topk, *arguments, **more)
+            self.route_mask(chosen, topk)
+            return probabilities, chosen
+
+        module.fused_topk_with_score_function = wrapped
 
     def assume(self, made, choice, of):
         """`made` gets what `of` makes of the experts of each token that are assumed; `choice`: tokens, experts, and how
@@ -128,18 +144,3 @@ def dim_and_number(arguments, more):
     """Along which dimension topk looks, and for how many."""
     return (more.get("dim", arguments[2] if len(arguments) > 2 else -1),
             more["k"] if "k" in more else arguments[1] if len(arguments) > 1 else 0)
-
-
-def fused_router(module, numbers):
-    """Transformer Engine's kernel that chooses experts makes a mask of tokens and experts."""
-    original = getattr(module, "fused_topk_with_score_function", None)
-    if original is None:
-        return
-
-    @functools.wraps(original)
-    def wrapped(logits, topk, *arguments, **more):
-        probabilities, chosen = original(logits, topk, *arguments, **more)
-        numbers.assumed.route_mask(chosen, topk)
-        return probabilities, chosen
-
-    module.fused_topk_with_score_function = wrapped

@@ -50,14 +50,8 @@ def without_flash_attention(settings):
     for name in [name for name in settings if name.startswith("flash_attn_") or name == "flash_attention"]:
         del settings[name]
     settings["attn_implementation"] = "sdpa"
-    with open(os.path.join(os.environ["SHARDSCOPE_DRYRUN_FOLDER"], "replaced"), "a") as file:
-        file.write(json.dumps({"what": "flash-attn", "by": "scaled_dot_product_attention",
-                               "why": "it is not installed"}) + "\n")
+    fine_tuning.note_replaced("flash-attn", "scaled_dot_product_attention", "it is not installed")
     return ["flash-attn, which is not installed, by PyTorch's attention"]
-
-
-def ranks():
-    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def run(spec, folder):
@@ -83,7 +77,7 @@ def run(spec, folder):
     if "tokenizer" in made:
         for name in [name for name in settings if name.startswith("tokenizer_")]:
             del settings[name]
-    number = spec["steps"] * ranks()  # of all steps: axolotl counts them by its samples
+    number = spec["steps"] * fine_tuning.ranks()  # of all steps: axolotl counts them by its samples
     for name in ("micro_batch_size", "gradient_accumulation_steps"):
         number *= int(settings.get(name) or 1)
     settings.update({

@@ -43,6 +43,16 @@ def library(name, package, recipe):
     os.environ["HF_HUB_OFFLINE"] = "1"  # else whoever looks for what is not in the folder waits for the hub
 
 
+def ranks():
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def note_replaced(what, by, why):
+    """For the answer: this ran, and not what was asked."""
+    with open(os.path.join(os.environ["SHARDSCOPE_DRYRUN_FOLDER"], "replaced"), "a") as file:
+        file.write(json.dumps({"what": what, "by": by, "why": why}) + "\n")
+
+
 def settings_of(path, read):
     """What the framework's own reader of YAML makes of the file."""
     try:

@@ -73,7 +73,7 @@ def launched(spec, settings):
     """What `llamafactory-cli train` or `accelerate launch` sets for a rank."""
     if spec.get("accelerate_config"):
         fine_tuning.launched_by_accelerate(spec["accelerate_config"])
-    elif int(os.environ.get("WORLD_SIZE", "1")) > 1 and os.environ.get("OPTIM_TORCH", "1").lower() in ("true", "y", "1"):
+    elif fine_tuning.ranks() > 1 and os.environ.get("OPTIM_TORCH", "1").lower() in ("true", "y", "1"):
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
         os.environ["TORCH_NCCL_AVOID_RECORD_STREAMS"] = "1"
     if settings.get("deepspeed") or spec.get("accelerate_config"):

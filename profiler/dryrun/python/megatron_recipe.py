@@ -176,9 +176,8 @@ def without_flash(words, variables):
     for name in ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN"):  # Megatron sets them as it needs them
         variables.pop(name, None)
         os.environ.pop(name, None)
-    with open(os.path.join(os.environ["SHARDSCOPE_DRYRUN_FOLDER"], "replaced"), "a") as file:
-        file.write(json.dumps({"what": "--attention-backend flash", "by": "cuDNN's fused attention",
-                               "why": "flash-attn is not installed"}) + "\n")
+    from fine_tuning import note_replaced  # not beside it where it is asked for stages
+    note_replaced("--attention-backend flash", "cuDNN's fused attention", "flash-attn is not installed")
 
 
 def act_as_root(module, name):

@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-from fine_tuning import launched_by_accelerate, of_the_scaler, scratch
+from fine_tuning import launched_by_accelerate, of_the_scaler, ranks, scratch
 from model_samples import Samples, blocks_of, class_of, task_of
 
 
@@ -90,10 +90,6 @@ def completed(spec):
     config = getattr(config, "text_config", config)
     longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 4096
     return {"sequence": min(4096, longest), "sequence_said": "sequence" in spec, **spec}
-
-
-def ranks():
-    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def meet():
