@@ -21,7 +21,7 @@ std::string without_volatile(const std::string& line) {
       {std::regex(R"([0-9.,]+ tokens/s)"), "<rate> tokens/s"},
       {std::regex(R"([0-9.,]+ (TFLOP[^ ,]*))"), "<rate> $1"},
       {std::regex(R"(([0-9]+ (h|min) )?\b[0-9.]+ (ns|us|ms|s|min)\b)"), "<time>"},
-      {std::regex(R"(<time> \([0-9.]+ to [0-9.]+\))"), "<time> (<low> to <high>)"},
+      {std::regex(R"(<time> \([0-9.,]+ to [0-9.,]+\))"), "<time> (<low> to <high>)"},
       {std::regex(R"(\b[0-9.]+x)"), "<ratio>"},
       {std::regex(R"(^(resident .*measured) [0-9.]+ [KMG]iB)"), "$1 <memory>"},
       {std::regex(R"(^numerics +[a-z0-9]+ \(.*\))"), "numerics <instruction set> (<library>)"},
