@@ -20,7 +20,7 @@ strategies=(
 first=
 for strategy in "${strategies[@]}"; do
   show shardscope train --colossalai-config zero_config.py --ranks 2 $strategy --print-memory ...
-  # On stderr: that dropout, 0.1 in GPT-2's configuration, is not applied; and the chunk size that was found.
+  # On stderr: the chunk size that was found.
   answer=$(shardscope train --colossalai-config zero_config.py --ranks 2 $strategy --print-memory --model "$model" \
     "${common[@]}" 2>/dev/null) || fail "exit code $?"
   grep -E '^  (model made|optimizer made|forward|backward|optimizer [0-9])|^step [0-9]|^state' <<<"$answer"

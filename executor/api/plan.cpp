@@ -5,6 +5,7 @@
 #include "executor/api/impl.h"
 #include "sim/cli/contradiction.h"
 #include "sim/cli/uncaught.h"
+#include "traces/base/numbers.h"
 
 namespace shardscope {
 namespace {
@@ -78,6 +79,10 @@ Result<Plan> Plan::compile(const Model& model, const Options& options) {
     Result<shard::commands::Prepared> prepared = shard::commands::prepare(command, made.options);
     if (!prepared) return prepared.error();
     made.prepared = std::move(*prepared);
+    if (!command.given("dropout"))
+      for (const shard::model::ConfiguredDropout& said : made.prepared.planned.config_dropouts)
+        made.prepared.planned.notes.push_back("dropout " + shard::show_number(said.value) + " (" + said.keys +
+                                              ") of the model's configuration is not applied");
     for (const shard::plan::Plan& each : made.prepared.plans.classes)
       made.moments.push_back(shard::record::planned_moments(each));
     return Plan(std::make_shared<const Impl>(std::move(made)));

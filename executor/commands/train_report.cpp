@@ -312,6 +312,7 @@ Json to_json(const cli::Command& command, const TrainReport& report) {
 Assumed assumed_of(const Planned& planned, const engine::Simulation& prediction) {
   Assumed taken = assumed(*planned.model, planned.strategy, prediction.cluster, prediction.device_capacity);
   taken.config_dtype = planned.config_dtype;
+  taken.config_dropouts = planned.config_dropouts;
   return taken;
 }
 

@@ -177,6 +177,8 @@ std::string Command::see_help() const {
 std::string Command::suggested(std::string_view unknown) const {
   const std::string ours(own_option(unknown));
   if (!ours.empty() && has(ours.substr(0, ours.find(' ')))) return "here it is '--" + ours + "'; ";
+  if (const std::string other(command_of(ours)); !other.empty() && other != name_)
+    return "'" + program_ + " " + other + "' has it: --" + ours + "; ";
   if (const std::string missing = not_modelled(unknown); !missing.empty()) return missing + "; ";
   const auto match = cli::closest(unknown, names());
   return match ? "did you mean '--" + *match + "'? " : "";

@@ -11,19 +11,23 @@ namespace {
 
 struct Foreign {
   std::string_view ours;
-  std::string_view theirs;     ///< names between spaces
-  std::string_view same = "";  ///< those of them that mean exactly this
+  std::string_view theirs;        ///< names between spaces
+  std::string_view same = "";     ///< those of them that mean exactly this
+  std::string_view command = "";  ///< the one that has it, where not every command that trains does
 };
 
 constexpr auto kForeign = std::to_array<Foreign>({
-    {"model", " model-name model-name-or-path pretrained-model-name-or-path checkpoint "},
+    {"model",
+     " model-name model-name-or-path pretrained-model-name-or-path checkpoint hidden-dim hidden-size model-path "},
     {"data", " dataset data-path data-dir train-file train-data "},
     {"sequence", " seq seq-len seq-length seqlen max-seq-len max-seq-length block-size context-length max-length ",
      " seq-len seq-length seqlen sequence-length "},
     {"micro-batch",
      " batch batch-size mbs micro-batch-size per-device-train-batch-size train-micro-batch-size-per-gpu ",
      " batch-size micro-batch-size per-device-train-batch-size train-micro-batch-size-per-gpu "},
-    {"global-batch", " gbs global-batch-size train-batch-size gradient-accumulation-steps accumulation accumulate ",
+    {"global-batch",
+     " gbs global-batch-size train-batch-size gradient-accumulation-steps gradient-accumulation grad-accumulation "
+     "grad-accumulation-steps grad-accum accumulation-steps accumulate-grad-batches accumulation accumulate ga ",
      " global-batch-size train-batch-size "},
     {"world-size", " gpus gpu num-gpus n-gpus ngpus devices np nproc nproc-per-node num-processes nprocs procs ",
      " gpus num-gpus n-gpus ngpus num-processes "},
@@ -43,9 +47,8 @@ constexpr auto kForeign = std::to_array<Foreign>({
      " clip-grad grad-clip max-grad-norm gradient-clipping "},
     {"placement host", " cpu-offload offload offload-optimizer offload-param zero-offload "},
     {"chunk-size", " chunk chunk-elements "},
-    {"min-chunk", " min-chunk-size min-chunk-size-mb min-chunk-size-m "},
-    {"search-range", " search-range-mb search-range-m "},
-    {"model", " hidden-dim hidden-size model-name model-name-or-path model-path "},
+    {"min-chunk", " min-chunk-size min-chunk-size-mb min-chunk-size-m ", "", "search"},
+    {"search-range", " search-range-mb search-range-m ", "", "search"},
     {"cluster", " hardware machine gpu-type "},
     {"device-capacity", " memory gpu-memory max-memory vram "},
     {"trace", " profile "},
@@ -102,6 +105,11 @@ std::string_view own_option(std::string_view foreign) {
   for (const Foreign& each : kForeign)
     if (each.theirs.find(name) != std::string_view::npos) return each.ours;
   return {};
+}
+
+std::string_view command_of(std::string_view ours) {
+  const auto row = std::ranges::find(kForeign, ours, &Foreign::ours);
+  return row == kForeign.end() ? std::string_view() : row->command;
 }
 
 std::string not_modelled(std::string_view foreign) {

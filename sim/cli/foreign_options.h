@@ -11,6 +11,9 @@ namespace shard::cli {
 /// none. '-' and '_' are alike.
 [[nodiscard]] std::string_view own_option(std::string_view foreign);
 
+/// The one command that has our option `ours`; empty where every command that trains has it.
+[[nodiscard]] std::string_view command_of(std::string_view ours);
+
 /// Of what people ask for and no command models: that, and who answers instead. Empty for all else.
 [[nodiscard]] std::string not_modelled(std::string_view foreign);
 

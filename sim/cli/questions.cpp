@@ -11,20 +11,33 @@ namespace {
 constexpr auto kQuestions = std::to_array<Question>({
     {"fit", "Will it fit?", "fits capacity room",
      R"(simulate says what every rank holds at its worst moment, beside what the machine has. Nothing runs and no GPU is
-needed. Where it does not fit, the exit code is 3 and the first line names the smallest change that helps. On GPUs
-CUDA's context and NCCL's buffers count, too: it fits with the most that was seen of them, with the least alone it is
-tight.
+needed. Where it does not fit, the exit code is 3 and the answer names what helps most. On GPUs CUDA's context and
+NCCL's buffers count, too: it fits with the most that was seen of them, with the least alone it is tight.
 
-  shardscope simulate --like shardscope --model gpt2-xl --world-size 8 --cluster a100-40gb-x8 --micro-batch 4 --stage 1
-  shardscope simulate --model llama-3.1-8b --world-size 8 --cluster h100-80gb-x8 --stage 3 --precision bf16 \
-      --recompute block
+  shardscope simulate --model gpt2-xl --world-size 8 --cluster a100-80gb-x8
+  shardscope simulate --model llama-3.1-8b --world-size 8 --cluster h100-80gb-x8 --like fsdp2 --recompute block
 
 Your own model is a Hugging Face config.json, or the folder that holds one:
 
-  shardscope simulate --model config.json --world-size 8 --cluster a100-80gb-x8 --stage 2 --sequence 512
+  shardscope simulate --model config.json --world-size 8 --cluster a100-80gb-x8 --like deepspeed --stage 2 \
+      --sequence 512
 
-The figures are of Shardscope's own executor. What PyTorch takes: shardscope help pytorch. It does not fit:
-shardscope help oom.)"},
+On GPUs the figures are PyTorch's, or those of the framework that --like or a configuration names (shardscope help
+pytorch); on a CPU, and with --like shardscope, those of Shardscope's own executor. Your own script: shardscope help
+script. It does not fit: shardscope help oom.)"},
+    {"script", "What will my own script take, without a GPU?",
+     "dryrun dry-run lora qlora peft adapter quantization 4bit pipeline context-parallel expert moe diffusion trainer",
+     R"(dryrun runs it as it is, on GPUs that are not there: PyTorch, the framework and your code are the real ones, and
+only the numbers are missing. LoRA, quantization, pipelines, whatever the program does counts.
+
+  shardscope dryrun --cluster h100-80gb-x8 --world-size 8 -- python3 train.py
+
+Without a script, from the files that you have ('shardscope dryrun --help' lists the recipes):
+
+  shardscope dryrun --recipe hf-trainer --model llama-3.1-8b --ds-config ds_config.json --world-size 8
+  shardscope dryrun --recipe trl-sft --model llama-3.1-8b --lora-rank 16 --quantize nf4
+
+--rank all runs every rank, --time says how long a step takes. docs/dryrun.md.)"},
     {"oom", "It does not fit: what now?", "reduce smaller offload memory-error outofmemoryerror",
      R"(What PyTorch's message means, whether the GPU is full, fragmented or used by others (--oom -: on stdin):
 
@@ -141,7 +154,7 @@ out, with the reason. The command line wins over the file:
       --stage 1,2,3
 
 Every key of every file: docs/configurations.md.)"},
-    {"pytorch", "What does PyTorch itself take?", "torch ddp eager fsdp gpu-memory dryrun",
+    {"pytorch", "What does PyTorch itself take?", "torch ddp eager fsdp gpu-memory",
      R"(--like predicts another framework's memory, allocation by allocation: PyTorch 2 on one GPU (pytorch), ddp, fsdp1, fsdp2,
 DeepSpeed's ZeRO, Megatron-LM, Colossal-AI's Gemini, PyTorch 1.8's DDP and ZeroRedundancyOptimizer for an mlp.
 

@@ -1,8 +1,10 @@
 // Values and their origins, as lines and as JSON.
 #include "sim/commands/assumed.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -27,7 +29,8 @@ std::string origin(const cli::Command& command, std::initializer_list<const char
 
 /// Where every value came from.
 struct Origins {
-  std::string model, precision, sequence, micro_batch, global_batch, world_size, cluster, device_capacity, memory_of;
+  std::string model, precision, dropout, sequence, micro_batch, global_batch, world_size, cluster, device_capacity,
+      memory_of;
 };
 
 Origins origins_of(const cli::Command& command, const Assumed& a) {
@@ -37,6 +40,7 @@ Origins origins_of(const cli::Command& command, const Assumed& a) {
                               a.precision_of_config           ? kConfig
                               : a.memory_of != like::kOwnName ? kDerived
                                                               : kDefault),
+          .dropout = origin(command, {"dropout"}, kDefault),
           .sequence = origin(command, {"sequence"}, kDefault),
           .micro_batch = origin(command, {"micro-batch"}, kDefault),
           .global_batch = origin(command, {"global-batch"}, kDerived),
@@ -69,6 +73,28 @@ std::optional<std::string> unheeded(const Assumed& a, const Origins& from) {
   return precision_of(*a.config_dtype);
 }
 
+/// The config.json's own dropouts where another one is taken without having been asked for.
+std::vector<model::ConfiguredDropout> unheeded_dropouts(const Assumed& a, const Origins& from) {
+  std::vector<model::ConfiguredDropout> others;
+  if (from.dropout != kDefault) return others;
+  std::ranges::copy_if(a.config_dropouts, std::back_inserter(others),
+                       [&](const model::ConfiguredDropout& said) { return said.value != a.dropout; });
+  return others;
+}
+
+/// Nothing of models that drop nothing.
+std::string dropout_line(const Assumed& a, const Origins& from) {
+  const auto others = unheeded_dropouts(a, from);
+  if (a.dropout == 0 && others.empty()) return "";
+  std::string text = "dropout   " + show_number(a.dropout) + mark(from.dropout);
+  std::string said;
+  for (const model::ConfiguredDropout& other : others)
+    said += (said.empty() ? "" : ", ") + show_number(other.value) + " (" + other.keys + ")";
+  if (!said.empty())
+    text += "; its config.json says " + said + ": --dropout " + show_number(others.front().value) + " to follow it";
+  return text + "\n";
+}
+
 std::string batch_line(const Assumed& a, const Origins& from) {
   const std::string what = a.counts_tokens ? "sequence" : "sample";
   std::string text = with_commas(a.micro_batch) + " " + what + (a.micro_batch == 1 ? "" : "s") +
@@ -95,6 +121,7 @@ Assumed assumed(const model::Model& model, const plan::Strategy& s, const std::s
   return {.model = model.name,
           .parameter_elements = model.parameter_elements(),
           .precision = plan::to_string(s.precision),
+          .dropout = s.dropout,
           .world_size = s.world_size,
           .counts_tokens = model.family != model::Family::mlp,
           .sequence = s.sequence,
@@ -116,7 +143,7 @@ std::string to_text(const cli::Command& command, const Assumed& a, ShowBytes sho
   text += "precision " + a.precision + mark(from.precision);
   if (const auto other = unheeded(a, from))
     text += "; its config.json says " + *other + ": --precision " + *other + " to follow it";
-  text += "\n";
+  text += "\n" + dropout_line(a, from);
   if (a.has_batch) text += "batch     " + batch_line(a, from) + "\n";
   text += "machine   " + (a.cluster ? machine_line(a, from, show) : "") + with_commas(a.world_size) +
           (a.world_size == 1 ? " rank" : " ranks") + mark(from.world_size) + "\n";
@@ -134,9 +161,12 @@ Json to_json(const cli::Command& command, const Assumed& a) {
   };
   Json precision = each(a.precision, from.precision);
   if (const auto other = unheeded(a, from)) precision["config_value"] = *other;
+  Json dropout = each(a.dropout, from.dropout);
+  if (const auto others = unheeded_dropouts(a, from); !others.empty()) dropout["config_value"] = others.front().value;
   return {{"model", each(a.model, from.model)},
           {"parameter_elements", each(a.parameter_elements, kDerived)},
           {"precision", precision},
+          {"dropout", dropout},
           {"sequence", batch(a.has_batch && a.counts_tokens, a.sequence, from.sequence)},
           {"micro_batch", batch(a.has_batch, a.micro_batch, from.micro_batch)},
           {"global_batch", batch(a.has_batch, a.global_batch, from.global_batch)},

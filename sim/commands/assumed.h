@@ -5,10 +5,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/cli/command_line.h"
 #include "sim/cli/output.h"
 #include "sim/like/frameworks/framework.h"
+#include "sim/model/config.h"
 #include "sim/model/graph.h"
 #include "sim/strategy/strategy.h"
 #include "traces/base/numbers.h"
@@ -21,6 +23,8 @@ struct Assumed {
   std::int64_t parameter_elements = 0;
   std::string precision;
   std::optional<Dtype> config_dtype{};  ///< what the model's config.json says it is stored as
+  double dropout = 0;
+  std::vector<model::ConfiguredDropout> config_dropouts{};  ///< what the model's config.json says
   std::int32_t world_size = 1;
   bool has_batch = true;  ///< a list of parameters has none
   bool counts_tokens = true;
@@ -35,8 +39,8 @@ struct Assumed {
   bool precision_of_config = false;        ///< precision is what the model's config.json says
 };
 
-/// A model trained by a strategy on a cluster, of whose devices `device_capacity` may be used. config_dtype is left
-/// open.
+/// A model trained by a strategy on a cluster, of whose devices `device_capacity` may be used. What its config.json
+/// says is left open.
 [[nodiscard]] Assumed assumed(const model::Model& model, const plan::Strategy& strategy, const std::string& cluster,
                               std::optional<Bytes> device_capacity);
 
@@ -45,14 +49,15 @@ struct Assumed {
 void print_assumed(cli::Format format, const cli::Command& command, const Assumed& assumed,
                    ShowBytes show = show_bytes);
 
-/// A line each for model, precision, batch, machine and whose memory it is, every value with "(given)", "(default)",
+/// A line each for model, precision, dropout where there is any, batch, machine and whose memory it is, every value
+/// with "(given)", "(default)",
 /// "(derived)" or the line of a file behind it.
 [[nodiscard]] std::string to_text(const cli::Command& command, const Assumed& assumed, ShowBytes show = show_bytes);
 
-/// {"model", "parameter_elements", "precision", "sequence", "micro_batch", "global_batch", "world_size", "cluster",
-/// "device_capacity_bytes", "host_capacity_bytes", "memory_of"}, each {"value", "origin"}: "command line", "FILE:LINE",
-/// "default" or "derived". What has no part in the answer has the value null. precision has "config_value" too where
-/// the model's config.json names another one.
+/// {"model", "parameter_elements", "precision", "dropout", "sequence", "micro_batch", "global_batch", "world_size",
+/// "cluster", "device_capacity_bytes", "host_capacity_bytes", "memory_of"}, each {"value", "origin"}: "command line",
+/// "FILE:LINE", "default" or "derived". What has no part in the answer has the value null. precision and dropout have
+/// "config_value" too where the model's config.json names another one and nobody chose.
 [[nodiscard]] nlohmann::ordered_json to_json(const cli::Command& command, const Assumed& assumed);
 
 }  // namespace shard::commands

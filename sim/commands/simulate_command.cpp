@@ -411,8 +411,9 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
         if (simulated.instead || !line.command.given("like")) all.push_back({"like", simulated.taken.memory_of});
         const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
         if (!next) return next.error();
-        const Result<Simulated> figures = simulate_strategy(
-            (*next)->command, (*next)->simulate, {.inputs = inputs, .note = [](const std::vector<std::string>&) {}});
+        const Result<Simulated> figures =
+            simulate_strategy((*next)->command, (*next)->simulate,
+                              {.inputs = inputs, .note = [](const std::vector<std::string>&) {}, .base = &simulated});
         if (!figures) return figures.error();
         return LeverAnswer{
             .peak = peak_of(*figures, memory), .verdict = figures->verdict(), .tokens_per_second = speed_of(*figures)};

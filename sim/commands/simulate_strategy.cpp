@@ -17,6 +17,10 @@
 namespace shard::commands {
 namespace {
 
+Error changes_nothing() {
+  return {.code = Errc::contradiction, .what = "nothing is changed by this", .where = "", .help = ""};
+}
+
 /// The passes of PyTorch 1.8 over our own plan.
 Result<like::LikeResult> predict_passes(const cli::Command& command, const like::Framework& framework,
                                         const Planned& planned, const cluster::Room& room) {
@@ -30,10 +34,10 @@ Result<like::LikeResult> predict_passes(const cli::Command& command, const like:
                              {.device_capacity = room.at_most(), .rules = {}, .allocator = std::nullopt});
 }
 
-/// What a program would take under eager PyTorch 2.
-Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::Framework& framework,
-                                         const Planned& planned, const cluster::Cluster& cluster,
-                                         const cluster::Room& room, const SimulateRequest& request) {
+/// What eager PyTorch 2 is told.
+Result<like::EagerOptions> eager_options(const SimulateOptions& o, const like::Framework& framework,
+                                         const cluster::Cluster& cluster, const cluster::Room& room,
+                                         const SimulateRequest& request) {
   like::EagerOptions eager = o.eager;
   eager.framework = framework.sharding;
   eager.row = &framework;
@@ -56,7 +60,25 @@ Result<like::LikeResult> predict_program(const SimulateOptions& o, const like::F
                      .multiprocessors = cluster.card->multiprocessors,
                      .threads_per_multiprocessor = cluster.card->threads_per_multiprocessor};
   eager.snapshot = !request.trace.empty();
-  Result<like::LikeResult> result = like::simulate_eager(planned.model, planned.strategy, eager);
+  return eager;
+}
+
+/// The program of `base` where it is that of `strategy` and `eager`, too; contradiction where figures are equal.
+Result<std::shared_ptr<const like::Program>> program_of_base(const Simulated* base, const plan::Strategy& strategy,
+                                                             const like::EagerOptions& eager) {
+  const auto* const of = base == nullptr ? nullptr : std::get_if<like::LikeResult>(&base->figures);
+  if (of == nullptr || !(of->strategy == strategy) || !like::is_same_program(base->eager, eager))
+    return std::shared_ptr<const like::Program>();
+  if (base->eager == eager) return changes_nothing();
+  return of->program;
+}
+
+/// What a program would take under eager PyTorch 2.
+Result<like::LikeResult> predict_program(const Planned& planned, const like::EagerOptions& eager,
+                                         const cluster::Cluster& cluster, const SimulateRequest& request) {
+  Result<std::shared_ptr<const like::Program>> made = program_of_base(request.base, planned.strategy, eager);
+  if (!made) return made.error();
+  Result<like::LikeResult> result = like::simulate_eager(planned.model, planned.strategy, eager, *std::move(made));
   if (result) {
     Result<step::StepTime> step = like::eager_step_time(*planned.model, planned.strategy, eager, cluster);
     if (step)
@@ -83,6 +105,9 @@ void take_nodes(const cli::Command& command, const SimulateOptions& o, cluster::
 
 /// Our own executor's figures into `simulated`, whose other members are there; with the trace, where one is asked for.
 Result<void> simulate_own(const SimulateOptions& o, const SimulateRequest& request, Simulated& simulated) {
+  if (request.base != nullptr && std::holds_alternative<engine::Simulation>(request.base->figures) &&
+      request.base->planned->strategy == simulated.planned->strategy)
+    return changes_nothing();
   const plan::MicroSteps wanted = request.trace.empty() ? plan::MicroSteps::folded : plan::MicroSteps::all;
   Result<plan::PlanSet> plans = plan::compile(simulated.planned->model, simulated.planned->strategy, wanted);
   if (!plans) return plans.error();
@@ -124,8 +149,13 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
       .outside = cluster::outside_allocator(simulated.cluster, ranks,
                                             eager ? cluster::KernelLoading::lazy : cluster::KernelLoading::all),
       .uncertainty = eager ? like::kEagerUncertaintyPpm / 1e6 : 0};
+  if (eager) {
+    Result<like::EagerOptions> told = eager_options(o, framework, simulated.cluster, room, request);
+    if (!told) return told.error();
+    simulated.eager = *std::move(told);
+  }
   Result<like::LikeResult> result =
-      eager ? predict_program(o, framework, *simulated.planned, simulated.cluster, room, request)
+      eager ? predict_program(*simulated.planned, simulated.eager, simulated.cluster, request)
             : predict_passes(command, framework, *simulated.planned, room);
   if (!result) return result.error();
   result->put_into(room);
@@ -266,6 +296,7 @@ Result<Simulated> simulate_strategy(const cli::Command& command, const SimulateO
   simulated->taken.memory_origin = meant.origin;
   simulated->taken.precision_of_config = meant.precision_of_config;
   simulated->taken.config_dtype = simulated->planned->config_dtype;
+  simulated->taken.config_dropouts = simulated->planned->config_dropouts;
   return simulated;
 }
 

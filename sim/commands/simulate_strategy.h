@@ -50,15 +50,6 @@ struct SimulateInputs {
   static Result<cluster::Cluster> cluster_of(std::string_view name);
 };
 
-/// How it is asked.
-struct SimulateRequest {
-  SimulateInputs& inputs;
-  /// Is told what was read and not applied, which chunk size was found, and the like; also where an error follows.
-  std::function<void(const std::vector<std::string>&)> note;
-  bool series = false;  ///< memory over time is wanted
-  std::string trace{};  ///< the predicted trace's file; empty: none
-};
-
 /// Why our own executor answers in place of the framework whose run the options mean.
 struct Instead {
   std::string framework;  ///< NAME@VERSION
@@ -71,6 +62,7 @@ struct Simulated {
   std::optional<Planned> planned;   ///< not of Gemini
   cluster::Cluster cluster;         ///< of our own executor: what it was simulated on,
   engine::SimulateOptions options;  ///< and how
+  like::EagerOptions eager{};       ///< of eager PyTorch 2: what it was told
   Assumed taken;
   std::optional<Instead> instead{};
   bool asked = false;  ///< by --like
@@ -79,6 +71,18 @@ struct Simulated {
   [[nodiscard]] cluster::Verdict verdict() const {
     return std::visit([](const auto& of) { return of.verdict(); }, figures);
   }
+};
+
+/// How it is asked.
+struct SimulateRequest {
+  SimulateInputs& inputs;
+  /// Is told what was read and not applied, which chunk size was found, and the like; also where an error follows.
+  std::function<void(const std::vector<std::string>&)> note;
+  bool series = false;  ///< memory over time is wanted
+  std::string trace{};  ///< the predicted trace's file; empty: none
+  /// Figures of options of which some were changed, on the same machine and of the same model: what is equal there is
+  /// not made again, and where all is equal the answer is a contradiction. Null: none.
+  const Simulated* base = nullptr;
 };
 
 /// Errors: as resolve(), compile() and simulate(), and of options that have no meaning for what --like names.

@@ -179,9 +179,7 @@ Result<Planned> resolve(const cli::Command& command, const StrategyOptions& o, c
   planned.config_dtype = (*configured)->dtype;
   planned.config = (*configured)->config;
   planned.notes = model->notes;
-  if (command.given("dropout"))
-    planned.notes.erase(planned.notes.begin(),
-                        planned.notes.begin() + static_cast<std::ptrdiff_t>((*configured)->dropout_notes));
+  planned.config_dropouts = (*configured)->dropouts;
   planned.strategy = training_strategy(o, *model);
   plan::Strategy& s = planned.strategy;
   cluster::Room room;

@@ -58,8 +58,9 @@ struct Planned {
   plan::Strategy strategy;
   std::vector<std::string> notes;       ///< for stderr: what was read and not applied, which chunk size was found
   std::optional<Dtype> config_dtype{};  ///< ConfiguredModel::dtype
-  std::string config{};                 ///< ConfiguredModel::config
-  std::string parent_plan_hash{};       ///< --from-trace: of the plan that was measured
+  std::vector<model::ConfiguredDropout> config_dropouts{};  ///< ConfiguredModel::dropouts
+  std::string config{};                                     ///< ConfiguredModel::config
+  std::string parent_plan_hash{};                           ///< --from-trace: of the plan that was measured
 };
 
 /// What options say apart from chunks and placement, with defaults that need the model filled in.

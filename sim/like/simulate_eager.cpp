@@ -311,6 +311,41 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
           .rank = options.rank};
 }
 
+/// Of options that were checked.
+std::shared_ptr<const Program> made_program(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
+                                            const EagerOptions& options, const eager::ShardingOptions& sharding) {
+  std::optional<eager::Scalar> autocast;
+  if (options.autocast) autocast = eager::Scalar::bf16;
+  eager::Run run =
+      eager::run(model, {.version = options.version,
+                         .machine = options.machine,
+                         .code = options.framework == eager::Framework::megatron ? eager::Code::megatron : options.code,
+                         .program = {.batch = s.micro_batch,
+                                     .sequence = s.sequence,
+                                     .precision = scalar_of(s.precision),
+                                     .attention = options.attention,
+                                     .logits = options.logits,
+                                     .transformers = options.transformers,
+                                     .checkpoint = s.recompute != plan::Recompute::none,
+                                     .cache = options.cache,
+                                     .selective = s.recompute == plan::Recompute::selective,
+                                     .torchtitan = options.torchtitan,
+                                     .autocast = autocast},
+                         .rule = rule_of(s.optimizer),
+                         .update = update_of(s, options),
+                         .sharding = sharding,
+                         .megatron = {.tensor = s.tensor_parallel, .sequence_parallel = options.sequence_parallel},
+                         .set_to_none = options.set_to_none,
+                         .clip = s.clip_norm,
+                         .micro_steps = s.accumulation()});
+  run.program.origin = {.framework = name_of(options),
+                        .model = model->name,
+                        .steps = "three steps",
+                        .world_size = s.world_size,
+                        .uncertainty_ppm = kEagerUncertaintyPpm};
+  return std::make_shared<const Program>(std::move(run.program));
+}
+
 }  // namespace
 
 std::optional<eager::Framework> eager_framework(std::string_view name) {
@@ -340,8 +375,15 @@ std::vector<std::string> not_compared(const EagerOptions& options) {
   return notes;
 }
 
+bool is_same_program(EagerOptions a, const EagerOptions& b) {
+  a.allocator = b.allocator;
+  a.device_capacity = b.device_capacity;
+  a.snapshot = b.snapshot;
+  return a == b;
+}
+
 Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, const plan::Strategy& s,
-                                  const EagerOptions& options) {
+                                  const EagerOptions& options, std::shared_ptr<const Program> made) {
   if (s.dropout > 0) {
     auto dropping = std::make_shared<model::Model>(*model);
     dropping->dropout = s.dropout;
@@ -355,46 +397,17 @@ Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model, con
     if (error.where.empty()) error.where = "--like " + name_of(options);
     return error;
   }
-  std::optional<eager::Scalar> autocast;
-  if (options.autocast) autocast = eager::Scalar::bf16;
-  eager::Run run =
-      eager::run(model, {.version = options.version,
-                         .machine = options.machine,
-                         .code = options.framework == eager::Framework::megatron ? eager::Code::megatron : options.code,
-                         .program = {.batch = s.micro_batch,
-                                     .sequence = s.sequence,
-                                     .precision = scalar_of(s.precision),
-                                     .attention = options.attention,
-                                     .logits = options.logits,
-                                     .transformers = options.transformers,
-                                     .checkpoint = s.recompute != plan::Recompute::none,
-                                     .cache = options.cache,
-                                     .selective = s.recompute == plan::Recompute::selective,
-                                     .torchtitan = options.torchtitan,
-                                     .autocast = autocast},
-                         .rule = rule_of(s.optimizer),
-                         .update = update_of(s, options),
-                         .sharding = sharding,
-                         .megatron = {.tensor = s.tensor_parallel, .sequence_parallel = options.sequence_parallel},
-                         .set_to_none = options.set_to_none,
-                         .clip = s.clip_norm,
-                         .micro_steps = s.accumulation()});
-  const std::string framework(name_of(options));
-  run.program.origin = {.framework = framework,
-                        .model = model->name,
-                        .steps = "three steps",
-                        .world_size = s.world_size,
-                        .uncertainty_ppm = kEagerUncertaintyPpm};
+  if (made == nullptr) made = made_program(model, s, options, sharding);
   Result<MemoryAnswer> answer = replay(
-      run.program,
+      *made,
       {.allocator = options.allocator, .device_capacity = options.device_capacity, .snapshot = options.snapshot});
   if (!answer) return answer.error();
   LikeResult result{std::move(*answer)};
-  result.framework = framework;
+  result.framework = made->origin.framework;
   result.model = model->name;
   result.strategy = s;
-  result.steps = run.program.origin.steps;
-  result.program = std::make_shared<const Program>(std::move(run.program));
+  result.steps = made->origin.steps;
+  result.program = std::move(made);
   return result;
 }
 

@@ -48,7 +48,12 @@ struct EagerOptions {
   CachingAllocatorOptions allocator{};
   bool sequence_parallel = false;  ///< megatron
   bool snapshot = false;           ///< every event is wanted
+
+  friend bool operator==(const EagerOptions&, const EagerOptions&) = default;
 };
+
+/// Whether the program allocates the same, whatever allocator and device serve it.
+[[nodiscard]] bool is_same_program(EagerOptions a, const EagerOptions& b);
 
 /// Whether ranks sum gradients up in fp32, whatever the precision is.
 [[nodiscard]] constexpr bool reduces_in_fp32(const EagerOptions& options) {
@@ -61,7 +66,9 @@ struct EagerOptions {
 /// What an answer to these options was not compared with.
 [[nodiscard]] std::vector<std::string> not_compared(const EagerOptions& options);
 /// Errc::contradiction for whatever is not modelled, which it names.
+///   made  the program, where it is known of options of the same program; null: it is made
 [[nodiscard]] Result<LikeResult> simulate_eager(std::shared_ptr<const model::Model> model,
-                                                const plan::Strategy& strategy, const EagerOptions& options);
+                                                const plan::Strategy& strategy, const EagerOptions& options,
+                                                std::shared_ptr<const Program> made = nullptr);
 
 }  // namespace shard::like

@@ -167,9 +167,7 @@ Result<ConfiguredModel> parse_config(std::string_view text, std::string_view nam
   if (fields.error()) return *fields.error();
   result.dtype = stored_dtype(fields);
   result.config = layers ? json->dump(2) + '\n' : std::string(text);
-  const std::vector<std::string> dropped = fields.dropout_notes();
-  result.model.notes.insert(result.model.notes.begin(), dropped.begin(), dropped.end());
-  result.dropout_notes = dropped.size();
+  result.dropouts = fields.dropouts();
   if (!architecture.empty() && architecture != result.model.class_name) {
     result.model.notes.push_back("architecture " + architecture + " read; " +
                                  (family == nullptr ? "an mlp" : result.model.class_name) + " is built");

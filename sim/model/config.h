@@ -19,8 +19,7 @@ struct ConfiguredModel {
   std::vector<ConfigValue> values;  ///< in the order in which they were read
   std::optional<Dtype> dtype{};     ///< what the file says the weights are stored as (torch_dtype); nothing follows it
   std::string config{};             ///< the description, JSON: as it was given, or with the layers that were asked for
-  /// How many of the model's notes, from the first on, are of dropout that is not applied.
-  std::size_t dropout_notes = 0;
+  std::vector<ConfiguredDropout> dropouts{};  ///< one of each value; nothing follows them
 };
 
 /// Parses a Hugging Face config.json of a family that has a table (family_table.h), or an mlp's. The family is

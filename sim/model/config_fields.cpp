@@ -241,22 +241,15 @@ void ConfigFields::dropout(std::string_view key, double fallback) {
   dropouts_.push_back({std::string(key), value, from_file});
 }
 
-std::vector<std::string> ConfigFields::dropout_notes() const {
-  std::vector<std::string> notes;
-  std::vector<double> done{0.0};
-  for (const Dropout& first : dropouts_) {
-    if (std::find(done.begin(), done.end(), first.value) != done.end()) continue;
-    done.push_back(first.value);
-    std::string keys;
-    for (const Dropout& dropout : dropouts_) {
-      if (dropout.value != first.value) continue;
-      if (!keys.empty()) keys += ", ";
-      keys += dropout.key + (dropout.from_file ? "" : " by default");
-    }
-    notes.push_back("dropout " + show_number(first.value) + " (" + keys + ") read, not applied: 0 is used; --dropout " +
-                    show_number(first.value) + " to apply it");
+std::vector<ConfiguredDropout> ConfigFields::dropouts() const {
+  std::vector<ConfiguredDropout> list;
+  for (const Dropout& each : dropouts_) {
+    if (each.value == 0) continue;
+    auto same = std::ranges::find(list, each.value, &ConfiguredDropout::value);
+    if (same == list.end()) same = list.insert(same, {.value = each.value, .keys = ""});
+    same->keys += (same->keys.empty() ? "" : ", ") + each.key + (each.from_file ? "" : " by default");
   }
-  return notes;
+  return list;
 }
 
 std::vector<std::string> ConfigFields::unknown_keys() const {

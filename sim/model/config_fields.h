@@ -60,10 +60,10 @@ class ConfigFields {
   /// Marks keys as known without reading them.
   void ignore(Keys keys);
 
-  /// A probability in 0..1, collected for dropout_notes().
+  /// A probability in 0..1, collected for dropouts().
   void dropout(std::string_view key, double fallback);
-  /// One line per distinct dropout above 0, naming its keys.
-  [[nodiscard]] std::vector<std::string> dropout_notes() const;
+  /// One of each probability above 0, in the order in which they were read.
+  [[nodiscard]] std::vector<ConfiguredDropout> dropouts() const;
 
   /// For a format of our own: a key that nobody asked for is a fault.
   void refuse_unknown_keys();

@@ -26,4 +26,13 @@ struct ConfigValue {
   return "?";
 }
 
+/// A probability above 0 with which a model is to drop values in training, and the keys that say it: "resid_pdrop,
+/// embd_pdrop by default".
+struct ConfiguredDropout {
+  double value = 0;
+  std::string keys;
+
+  friend bool operator==(const ConfiguredDropout&, const ConfiguredDropout&) = default;
+};
+
 }  // namespace shard::model

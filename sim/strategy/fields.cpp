@@ -319,7 +319,8 @@ constexpr Field kFields[] = {
      .key = "precision",
      .group = kTraining,
      .option = "precision",
-     .help = "what parameters, gradients and activations are stored as; a config.json's torch_dtype is not followed",
+     .help = "what parameters, gradients and activations are stored as; a config.json's torch_dtype is\nfollowed by "
+             "predictions for GPUs alone",
      .common = true,
      .text = {.shown = always, .word = "precision"}},
     {.id = FieldId::fp32_reduce_scatter,

@@ -71,6 +71,11 @@ void make_inputs(const ScratchDirectory& directory) {
       << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})";
 }
 
+bool has_pytorch() {
+  static const bool kHas = run({"python3", "-c", "import torch; assert torch.version.cuda"}).exit_code == 0;
+  return kHas;
+}
+
 Outcome run_line(const CommandLine& line, const ScratchDirectory& directory) {
   const char* path = std::getenv("PATH");
   return run({"/bin/bash", "-c", line.text},

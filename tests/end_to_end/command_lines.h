@@ -20,6 +20,9 @@ struct CommandLine {
 /// ds_config.json and the like.
 void make_inputs(const ScratchDirectory& directory);
 
+/// Whether python3 has a PyTorch for CUDA, which dry runs need.
+[[nodiscard]] bool has_pytorch();
+
 /// Runs it in a shell in that directory with this build's programs on PATH.
 [[nodiscard]] Outcome run_line(const CommandLine& line, const ScratchDirectory& directory);
 

@@ -441,11 +441,11 @@ TEST(Traces, OfASimulationHaveItsStepTimeWhateverTheNumberOfSteps) {
 }
 
 TEST(Json, IsAloneOnStdoutAndNotesAreOnStderr) {
-  // gpt2's configuration has dropout, which is noted.
+  // What TF32 is on a CPU is noted.
   const Outcome outcome =
-      shardscope({"simulate", "--model", "gpt2", "--micro-batch", "1", "--sequence", "64", "--json"});
+      shardscope({"simulate", "--model", "gpt2", "--precision", "tf32", "--sequence", "64", "--json"});
   EXPECT_TRUE(json_of(outcome)["fits"].get<bool>());
-  EXPECT_THAT(outcome.err, HasSubstr("note: dropout 0.1"));
+  EXPECT_THAT(outcome.err, HasSubstr("note: --precision tf32"));
 }
 
 TEST(Viewer, ThatIsNotBuiltIsNamedWithWhatHelps) {

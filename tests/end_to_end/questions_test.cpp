@@ -27,8 +27,11 @@ TEST_P(Questions, CommandsOfThePageRun) {
 #ifndef WITH_RANKS
     if (line.text.find("shardscope train") == 0 || line.text.find("shardscope verify") == 0) continue;
 #endif
+    // Without PyTorch a dry run whose options are right says what is missing.
+    const bool is_dry_run = line.text.starts_with("shardscope dryrun");
+    if (is_dry_run && has_pytorch()) continue;
     const Outcome outcome = run_line(line, scratch);
-    EXPECT_EQ(outcome.exit_code, line.exit_code) << line.text << "\n" << outcome.err;
+    EXPECT_EQ(outcome.exit_code, is_dry_run ? 69 : line.exit_code) << line.text << "\n" << outcome.err;
   }
 }
 
@@ -69,6 +72,8 @@ TEST(QuestionsList, AreFoundByPeoplesWords) {
                                                   {{"help", "deepspeed"}, "How do I start from the configuration"},
                                                   {{"help", "ds_config"}, "How do I start from the configuration"},
                                                   {{"help", "allocator"}, "Is it the allocator?"},
+                                                  {{"help", "lora"}, "What will my own script take"},
+                                                  {{"help", "pipeline"}, "What will my own script take"},
                                                   {{"help", "expandable_segments"}, "Is it the allocator?"},
                                                   {{"help", "stage"}, "  stage ("},
                                                   {{"help", "zero-3"}, "  stage ("},

@@ -32,11 +32,6 @@ void place_files(const ScratchDirectory& scratch) {
   fs::copy(data.parent_path() / "examples/dryrun_snapshot/train.py", scratch.path());
 }
 
-bool has_pytorch() {
-  static const bool kHas = run({"python3", "-c", "import torch; assert torch.version.cuda"}).exit_code == 0;
-  return kHas;
-}
-
 /// Can it run in this build?
 bool has_programs_for(const std::string& command) {
   bool ranks = false;

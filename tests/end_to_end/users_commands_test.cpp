@@ -255,7 +255,9 @@ TEST(UsersNames, AreMetWithTheOneThatWasMeantOrWhoAnswersInstead) {
            {{"--model", "gpt2", "--cluster", "rtx4090"}, "did you mean 'rtx4090-24gb-x1'?"},
            {{"--model", "gpt2", "--pipeline-parallel", "2"}, "pipeline parallelism is not modelled: " + dry},
            {{"--model", "gpt2", "--context-parallel", "2"}, "context parallelism is not modelled: " + dry},
-           {{"--model", "gpt2", "--lora", "8"}, "adapters (LoRA) are not modelled: " + dry}}) {
+           {{"--model", "gpt2", "--lora", "8"}, "adapters (LoRA) are not modelled: " + dry},
+           {{"--model", "gpt2", "--gradient-accumulation", "4"}, "here it is '--global-batch'"},
+           {{"--model", "gpt2", "--min-chunk-size-mb", "4"}, "'shardscope search' has it: --min-chunk"}}) {
     const Outcome outcome = shardscope(joined({"simulate"}, words));
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.err, HasSubstr(help));

@@ -49,6 +49,7 @@ TEST(Assumed, IsInJsonWithTheOriginOfEveryValue) {
       "model": {"value": "gpt2-nano", "origin": "command line"},
       "parameter_elements": {"value": 858880, "origin": "derived"},
       "precision": {"value": "fp32", "origin": "default"},
+      "dropout": {"value": 0.0, "origin": "default"},
       "sequence": {"value": 64, "origin": ")" +
                                         file + R"(:2"},
       "micro_batch": {"value": 1, "origin": "default"},
@@ -83,6 +84,22 @@ TEST(Assumed, SaysThatTheConfigNamesAnotherPrecision) {
     const Outcome asked = shardscope({"simulate", "--model", model, "--precision", "fp32"});
     EXPECT_THAT(asked.out, HasSubstr("precision fp32 (given)\n"));
   }
+}
+
+/// A config.json's own dropout is not followed, and the answer says so where it says what it rests on.
+TEST(Assumed, SaysThatTheConfigNamesAnotherDropout) {
+  const ScratchDirectory scratch;
+  const std::string model =
+      scratch.write("config.json", R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 64, "n_head": 2,
+                                       "resid_pdrop": 0.2, "embd_pdrop": 0.2, "attn_pdrop": 0.0})");
+  const Outcome silent = shardscope({"simulate", "--model", model});
+  EXPECT_THAT(silent.out, HasSubstr("dropout   0 (default); its config.json says 0.2 (resid_pdrop, embd_pdrop): "
+                                    "--dropout 0.2 to follow it\n"));
+  EXPECT_EQ(silent.err, "");
+  EXPECT_EQ(json_of(shardscope({"simulate", "--model", model, "--json"}))["assumed"]["dropout"],
+            (json{{"value", 0}, {"origin", "default"}, {"config_value", 0.2}}));
+  const Outcome asked = shardscope({"simulate", "--model", model, "--dropout", "0.1"});
+  EXPECT_THAT(asked.out, HasSubstr("dropout   0.1 (given)\n"));
 }
 
 /// Sizes in bytes are those of the elements that are stored.

@@ -69,29 +69,22 @@ TEST(ConfigValues, ThetaMayBeInsideRopeParameters) {
   EXPECT_EQ(provenance(c, "rope_theta"), "500000.0 file");
 }
 
-TEST(ConfigNotes, DropoutIsReadAndNotApplied) {
-  const auto notes = [](const std::string& fields) {
-    return make_model(R"({"model_type": "gpt2", )" + fields + "}").notes;
+TEST(ConfigDropouts, AreThoseAboveZeroWithTheirKeysOneOfEachValue) {
+  using Dropouts = std::vector<ConfiguredDropout>;
+  const auto dropouts = [](const std::string& fields) {
+    return configure(R"({"model_type": "gpt2", )" + fields + "}").dropouts;
   };
-  EXPECT_THAT(notes(R"("resid_pdrop": 0.2, "embd_pdrop": 0, "attn_pdrop": 0.0)"),
-              ElementsAre("dropout 0.2 (resid_pdrop) read, not applied: 0 is used; --dropout 0.2 to apply it"));
-  EXPECT_THAT(
-      notes(R"("resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.3)"),
-      ElementsAre("dropout 0.1 (resid_pdrop, embd_pdrop) read, not applied: 0 is used; --dropout 0.1 to apply it",
-                  "dropout 0.3 (attn_pdrop) read, not applied: 0 is used; --dropout 0.3 to apply it"));
-  EXPECT_THAT(
-      notes(R"("resid_pdrop": 0, "embd_pdrop": 0)"),
-      ElementsAre("dropout 0.1 (attn_pdrop by default) read, not applied: 0 is used; --dropout 0.1 to apply it"));
-  EXPECT_THAT(make_model(R"({"model_type": "llama", "num_hidden_layers": 1, "attention_dropout": 0.5})").notes,
-              ElementsAre("dropout 0.5 (attention_dropout) read, not applied: 0 is used; --dropout 0.5 to apply it"));
+  EXPECT_EQ(dropouts(R"("resid_pdrop": 0.2, "embd_pdrop": 0, "attn_pdrop": 0.0)"), (Dropouts{{0.2, "resid_pdrop"}}));
+  EXPECT_EQ(dropouts(R"("resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.3)"),
+            (Dropouts{{0.1, "resid_pdrop, embd_pdrop"}, {0.3, "attn_pdrop"}}));
+  EXPECT_EQ(dropouts(R"("resid_pdrop": 0, "embd_pdrop": 0)"), (Dropouts{{0.1, "attn_pdrop by default"}}));
+  EXPECT_EQ(configure(R"({"model_type": "llama", "num_hidden_layers": 1, "attention_dropout": 0.5})").dropouts,
+            (Dropouts{{0.5, "attention_dropout"}}));
 }
 
-TEST(ConfigNotes, WhatAFamilyIsPredictedAsStandsBehindItsDropout) {
+TEST(ConfigNotes, WhatAFamilyIsPredictedAsIsSaidAndNotItsDropout) {
   const ConfiguredModel c = configure(R"({"model_type": "gemma2", "num_hidden_layers": 1, "attention_dropout": 0.5})");
-  EXPECT_THAT(c.model.notes,
-              ElementsAre("dropout 0.5 (attention_dropout) read, not applied: 0 is used; --dropout 0.5 to apply it",
-                          "windows of attention are predicted as attention to the whole sequence"));
-  EXPECT_EQ(c.dropout_notes, 1U);
+  EXPECT_THAT(c.model.notes, ElementsAre("windows of attention are predicted as attention to the whole sequence"));
 }
 
 TEST(ConfigNotes, UnusualArchitecturesAndMisspeltKeysAreNoted) {

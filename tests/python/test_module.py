@@ -37,7 +37,8 @@ class Answers(unittest.TestCase):
         self.assertEqual(answer.raw, said("simulate", *LINE))
         self.assertEqual(answer.peak_device_bytes, answer.raw["peak_device_bytes"])
         self.assertEqual((answer.model, answer.cluster, answer.world_size, answer.fits), ("gpt2-medium", "a100-40gb-x8", 8, True))
-        self.assertIn("dropout", answer.notes[0])
+        noted = shardscope.simulate(**{**MODEL, "precision": "tf32", "like": "shardscope"})
+        self.assertIn("tf32", noted.notes[0])
 
     def test_that_it_does_not_fit_is_an_answer(self):
         answer = shardscope.simulate(**{**MODEL, "device_capacity": "1Gi"})

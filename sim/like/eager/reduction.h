@@ -12,6 +12,8 @@ struct Machine {
   std::int32_t compute_capability = 90;  ///< 10 * major + minor
   std::int32_t multiprocessors = 132;
   std::int32_t threads_per_multiprocessor = 2048;
+
+  friend bool operator==(const Machine&, const Machine&) = default;
 };
 
 /// Partial results, and one number per block of threads to count them; none where one pass does.

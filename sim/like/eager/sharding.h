@@ -53,6 +53,8 @@ struct Zero3Options {
   std::int64_t max_reuse_distance = 1'000'000'000;
   std::int64_t sub_group = 1'000'000'000;
   bool within_init = true;  ///< deepspeed.zero.Init: modules are cut as they are made, else the whole model first
+
+  friend bool operator==(const Zero3Options&, const Zero3Options&) = default;
 };
 
 class Sharding;

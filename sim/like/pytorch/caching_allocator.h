@@ -60,6 +60,8 @@ struct CachingAllocatorOptions {
   /// garbage_collection_threshold: with `allowed` only, unsplit blocks that were long unused are given back before a
   /// new segment is taken while more than this share of it is reserved. 0: off.
   double collect_from = 0;
+
+  friend bool operator==(const CachingAllocatorOptions&, const CachingAllocatorOptions&) = default;
 };
 
 /// The rules of "pytorch" or "pytorch@VERSION" (1.8 or later). Fails with Errc::usage for anything else.
