@@ -222,6 +222,8 @@ class Numbers:
             made = function(*arguments, **more)
             self.assumed.set_each(made, each, arguments[0])
             return made
+        if function.__name__ == "any" and self.assumed.draws_again():
+            return self.assumed.answer_any(function(*arguments, **more))
         inputs, states, seen, written = None, [], [], None
         with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError, NotImplementedError):
             if in_place and type(arguments[0]) in self.kinds and arguments[0].is_cuda and self.is_small(arguments[0]):
@@ -364,6 +366,7 @@ def prepare(torch):
         if function is not None:
             in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
             setattr(torch.Tensor, name, numbers.wrap(function, in_place))
+    numbers.assumed.take_over_bounds(torch.nn.init)
     for kind in (torch.Tensor, torch.nn.Parameter):
         not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
