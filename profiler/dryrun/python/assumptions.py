@@ -16,6 +16,8 @@ DECIDED_BY = {"__or__": True, "logical_or": True, "bitwise_or": True, "__ior__":
 OF_FINITE = {"isfinite": True, "isnan": False, "isinf": False}
 # Over as many numbers it is a vocabulary that is drawn from, not experts or classes.
 SMALLEST_VOCABULARY = 256
+# What finds as many elements as there are in a mask.
+CHOOSING = ("nonzero", "argwhere", "where", "masked_select", "__getitem__")
 MOST_ROUNDS = 16  # of drawing again; what is allocated is the same from the third on
 EACH = "_shardscope_each"  # of a tensor too long to keep its values: what each of them is, and at which version of it
 
@@ -29,7 +31,9 @@ class Assumptions:
         self.drawing = threading.local()  # `out`: how many numbers are still out of bounds, and which share stays so a round
         # By function: whether a call concerns a GPU, where what it looks at may be long.
         self.concerned = {"topk": self.chooses, "multinomial": self.looks_at_many, "argmax": self.looks_at_many,
-                          "any": self.is_any_out, "all": self.sums_up, **dict.fromkeys(OF_FINITE, self.looks_at_many)}
+                          "any": self.is_any_out, "all": self.sums_up,
+                          **dict.fromkeys(("__getitem__", "__setitem__", "masked_select"), numbers.looks_by),
+                          **dict.fromkeys(OF_FINITE, self.looks_at_many)}
 
     def is_on_gpu(self, value):
         return type(value) in self.numbers.kinds and value.is_cuda
@@ -90,6 +94,7 @@ class Assumptions:
     def make(self, function, arguments, more, made):
         """What a function made of values that are not known."""
         name, out = function.__name__, "out" in more
+        self.note_nothing(name, arguments, made)
         if name == "topk":
             self.route(arguments, more, made)
         elif name in OF_FINITE and not out:
@@ -98,6 +103,15 @@ class Assumptions:
             self.draw(name, arguments, more, made)
         elif name in DECIDED_BY and not out:
             self.decide(made, arguments, DECIDED_BY[name])
+
+    def note_nothing(self, name, arguments, made):
+        """A mask that no kernel computed finds nothing: what it would have chosen is missing, which the answer says."""
+        if name not in CHOOSING or name == "where" and len(arguments) != 1:
+            return
+        found = made[0] if type(made) is tuple and made else made
+        if self.is_on_gpu(found) and found.numel() == 0 and all(
+                each.numel() > 0 for each in arguments[:2] if type(each) in self.numbers.kinds):
+            self.routing.note_nothing(self.torch)
 
     def set_each(self, made, number, value):
         """What is made of a value that nobody computed is this number, each; of what other ranks send nobody says so."""
