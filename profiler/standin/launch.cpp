@@ -118,11 +118,15 @@ const void* nth_pointer(void* const* arguments, int wanted) {
   }
   if (count == 1) return output_of_reduction(at[0], std::min(at[0] + kLongestArgument, end));
   int pointers = 0;
+  const void* last = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const void* const pointer = pointer_at(at[i]);
-    if (is_given(pointer) && ++pointers == wanted) return pointer;
+    if (!is_given(pointer)) continue;
+    last = pointer;
+    if (++pointers == wanted) return pointer;
   }
-  return nullptr;
+  // An empty tensor has no address, so that a sum of nothing has its output first.
+  return last;
 }
 
 void keep_launch(const void* kernel, Dim3 grid, Dim3 block, const void* stream) {

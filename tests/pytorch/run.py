@@ -11,6 +11,7 @@ A program's first comment says in lines `key: value` what comes out:
     reserved       bytes reserved at the peak               pinned   pinned host memory was taken
     out_of_memory  a request got none                       says     what stands in what it prints
     steps          training steps seen                      kernels  at least, in the step that is priced
+What changed with a PyTorch has several values: `peak: 4194304; 2.14: 17825792` is the second one's from 2.14 on.
 Recordings of GPUs in RECORDINGS are compared event by event (recordings.py).
 """
 import argparse
@@ -33,11 +34,23 @@ KEYS = {"dryrun", "needs", "arguments", "exit", "signal", "peak", "reserved", "p
 TIME_LIMIT_SECONDS = 300
 
 
-def said_of(program):
+def of_version(value, version):
+    """What `4194304; 2.14: 17825792` says for a version."""
+    first, *later = value.split(";")
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
+    for since, new in (each.split(":") for each in later):
+        first = new if numbers >= [int(part) for part in since.split(".")] else first
+    return first.strip()
+
+
+def said_of(program, version):
     """What a program's first comment says of its run."""
     comment = itertools.takewhile(lambda line: line.startswith("#"), program.read_text().splitlines())
     said = dict(re.findall(r"^# ([a-z_]+): (.*)$", "\n".join(comment), re.MULTILINE))
     assert said.keys() <= KEYS, (program, said.keys() - KEYS)
+    for key in ("peak", "reserved"):
+        if key in said:
+            said[key] = of_version(said[key], version)
     return said
 
 
@@ -115,11 +128,11 @@ def main():
     options = parser.parse_args()
     options.shardscope = os.path.abspath(options.shardscope) if "/" in options.shardscope else options.shardscope
     options.python = os.path.abspath(options.python)
-    rows, bad = [], 0
+    rows, bad, version = [], 0, version_of(options.python)
     for program in sorted((HERE / "programs").glob("*.py")):
         if options.programs and program.stem not in options.programs:
             continue
-        said = said_of(program)
+        said = said_of(program, version)
         missing = lacking(options.python, said.get("needs", "").split())
         if missing:
             rows.append((program.stem, f"left out: no {missing}"))
@@ -132,7 +145,6 @@ def main():
             print(f"{name:<22} {rows[-1][1]}", flush=True)
             if options.verbose:
                 print(run.stderr, file=sys.stderr)
-    version = version_of(options.python)
     for path in sorted(options.recordings.glob("*.pickle*")) if options.recordings else []:
         text, good = recordings.compare(options.shardscope, options.python, version, path)
         rows.append((path.name.split(".pickle")[0], text))

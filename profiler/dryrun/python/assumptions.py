@@ -1,8 +1,11 @@
 # What values that nobody computed are assumed to be, by rule, where the host decides by them: a token's experts, a token
-# that is drawn, whether numbers are finite, and what one operand of "or" decides alone.
+# that is drawn, whether numbers are finite, what one operand of "or" decides alone, and how often PyTorch draws again what
+# lies out of bounds.
 import contextlib
 import functools
+import math
 import sys
+import threading
 
 MOST_ELEMENTS_ROUTED, MOST_BYTES_ROUTED = 1 << 22, 1 << 25  # where tokens have experts: masks of them
 # What one operand decides whatever the other is: all true, or all zeros. By these loops end whose other conditions look at
@@ -13,6 +16,9 @@ DECIDED_BY = {"__or__": True, "logical_or": True, "bitwise_or": True, "__ior__":
 OF_FINITE = {"isfinite": True, "isnan": False, "isinf": False}
 # Over as many numbers it is a vocabulary that is drawn from, not experts or classes.
 SMALLEST_VOCABULARY = 256
+# What finds as many elements as there are in a mask.
+CHOOSING = ("nonzero", "argwhere", "where", "masked_select", "__getitem__")
+MOST_ROUNDS = 16  # of drawing again; what is allocated is the same from the third on
 EACH = "_shardscope_each"  # of a tensor too long to keep its values: what each of them is, and at which version of it
 
 
@@ -22,9 +28,12 @@ class Assumptions:
     def __init__(self, numbers):
         self.numbers, self.torch = numbers, numbers.torch
         self.routing = sys.modules["shardscope_routing"]
+        self.drawing = threading.local()  # `out`: how many numbers are still out of bounds, and which share stays so a round
         # By function: whether a call concerns a GPU, where what it looks at may be long.
         self.concerned = {"topk": self.chooses, "multinomial": self.looks_at_many, "argmax": self.looks_at_many,
-                          "all": self.sums_up, **dict.fromkeys(OF_FINITE, self.looks_at_many)}
+                          "any": self.is_any_out, "all": self.sums_up,
+                          **dict.fromkeys(("__getitem__", "__setitem__", "masked_select"), numbers.looks_by),
+                          **dict.fromkeys(OF_FINITE, self.looks_at_many)}
 
     def is_on_gpu(self, value):
         return type(value) in self.numbers.kinds and value.is_cuda
@@ -46,6 +55,37 @@ class Assumptions:
         """That so many numbers are finite is known of them together."""
         return self.numbers.concerns_a_gpu(arguments, more) or bool(arguments) and self.each_of(arguments[0]) is not None
 
+    def is_any_out(self, arguments, more):
+        return self.draws_again() or self.numbers.concerns_a_gpu(arguments, more)
+
+    def draws_again(self):
+        return getattr(self.drawing, "out", None) is not None
+
+    def answer_any(self, made):
+        """Whether a number is still out of bounds, which the host asks after each round."""
+        bool(made)  # it waits for the GPU, as ever
+        left, share, rounds = self.drawing.out
+        self.drawing.out = left * share, share, rounds + 1
+        return left * share >= 1 and rounds < MOST_ROUNDS
+
+    def take_over_bounds(self, init):
+        """PyTorch 2.14 and later draw again what lies out of bounds until nothing does, with tensors beside the one to fill."""
+        original = getattr(init, "_no_grad_trunc_normal_", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def wrapped(tensor, mean, std, a, b, *arguments, **more):
+            if not tensor.is_cuda:
+                return original(tensor, mean, std, a, b, *arguments, **more)
+            self.drawing.out = tensor.numel(), share_out(mean, std, a, b), 0
+            try:
+                return original(tensor, mean, std, a, b, *arguments, **more)
+            finally:
+                self.drawing.out = None
+
+        init._no_grad_trunc_normal_ = wrapped
+
     def each_of(self, value):
         """What each element of a long tensor is; None where nothing is assumed, or it was written to since."""
         number, version = getattr(value, EACH, (None, None))
@@ -54,6 +94,7 @@ class Assumptions:
     def make(self, function, arguments, more, made):
         """What a function made of values that are not known."""
         name, out = function.__name__, "out" in more
+        self.note_nothing(name, arguments, made)
         if name == "topk":
             self.route(arguments, more, made)
         elif name in OF_FINITE and not out:
@@ -62,6 +103,15 @@ class Assumptions:
             self.draw(name, arguments, more, made)
         elif name in DECIDED_BY and not out:
             self.decide(made, arguments, DECIDED_BY[name])
+
+    def note_nothing(self, name, arguments, made):
+        """A mask that no kernel computed finds nothing: what it would have chosen is missing, which the answer says."""
+        if name not in CHOOSING or name == "where" and len(arguments) != 1:
+            return
+        found = made[0] if type(made) is tuple and made else made
+        if self.is_on_gpu(found) and found.numel() == 0 and all(
+                each.numel() > 0 for each in arguments[:2] if type(each) in self.numbers.kinds):
+            self.routing.note_nothing(self.torch)
 
     def set_each(self, made, number, value):
         """What is made of a value that nobody computed is this number, each; of what other ranks send nobody says so."""
@@ -134,6 +184,16 @@ class Assumptions:
         with self.numbers.unwrapped():
             self.numbers.set(made, of(self.routing.chosen(self.torch, tokens, experts, each)).to(made.dtype), [])
         self.routing.note(self.torch, experts, each)
+
+
+def share_out(mean, std, a, b):
+    """Which share of the numbers that PyTorch draws for a normal distribution within bounds is refused: of normal ones what
+    lies outside, and where that were too many, of evenly spread ones what lies above the curve."""
+    inside = (math.erf((b - mean) / std / math.sqrt(2)) - math.erf((a - mean) / std / math.sqrt(2))) / 2
+    if inside > 0.3:
+        return 1 - inside
+    highest = math.exp(-0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2)
+    return 1 - inside * std * math.sqrt(2 * math.pi) / (b - a) / highest if highest > 0 else 1.0
 
 
 def first_of(arguments, more):

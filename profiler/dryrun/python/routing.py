@@ -101,16 +101,31 @@ def is_routing(values, dim, each):
 noted = set()
 
 
-def note(torch, experts, each):
-    """For the report, once a line: the innermost one that is not PyTorch's."""
+def place_of(torch):
+    """The innermost line that is not PyTorch's: its file and number."""
     frame, own = sys._getframe(1), os.path.dirname(torch.__file__) + os.sep
     while frame is not None and (frame.f_code.co_filename.startswith((own, "<frozen"))):
         frame = frame.f_back
-    place = (frame.f_code.co_filename, frame.f_lineno, experts, each) if frame else ("", 0, experts, each)
+    return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
+
+
+def note(torch, experts, each):
+    """For the report, once a line."""
+    place = (*place_of(torch), experts, each)
     if place not in noted:
         noted.add(place)
         with open(os.path.join(FOLDER, "routing"), "a") as file:
             file.write(json.dumps(dict(zip(("file", "line", "experts", "each"), place))) + "\n")
+
+
+def note_nothing(torch):
+    """For the report, once a line."""
+    file_name, line = place_of(torch)
+    if (file_name, line) not in noted:
+        noted.add((file_name, line))
+        with open(os.path.join(FOLDER, "replaced"), "a") as file:
+            file.write(json.dumps({"what": f"what a mask finds at {file_name}:{line}", "by": "nothing",
+                                   "why": "no kernel computes the mask; the memory of what it would find is not counted"}) + "\n")
 
 
 def note_drawn(number, count):

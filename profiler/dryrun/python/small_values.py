@@ -21,18 +21,26 @@ index_select gather scatter scatter_ count_nonzero bincount topk norm argsort ar
 repeat_interleave unique_consecutive histc index_put index_put_ index_add index_add_ index_copy_ index_fill_ scatter_add
 scatter_add_ scatter_reduce scatter_reduce_ put_ masked_scatter_ masked_scatter multinomial isinf addcmul_ addcdiv_ lerp_ neg_ abs_ pow_
 sqrt_ cumsum_ eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_
-floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_ clamp_min clamp_max clamp_min_ clamp_max_""".split()
+cpu tolist bernoulli bernoulli_ random_ uniform_ floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_ clamp_min clamp_max
+clamp_min_ clamp_max_""".split()
 IN_PLACE = ("__setitem__", "__iand__", "__ior__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 numbers = None
 FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
 hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
 maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
 abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
-unique_consecutive scatter_add index_add clamp_min clamp_max isin isinf multinomial""".split()
+unique_consecutive scatter_add index_add clamp_min clamp_max isin isinf multinomial rand rand_like randint randint_like
+randperm bernoulli""".split()
 # Of what these get only the shape matters.
 LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
+# What these draw depends on the GPU's generator alone, so that what is computed again for backward is the same.
+DRAWN = ("rand", "rand_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "random_", "uniform_",
+         "multinomial")
+# By which the host reads.
+READ = ("cpu", "to", "tolist", "copy_")
 # As many elements come out of these as the host knows of a mask, or of numbers of repeats.
-COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__setitem__", "repeat_interleave"}
+COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__setitem__", "repeat_interleave", "unique",
+           "unique_consecutive"}
 
 
 class Numbers:
@@ -189,6 +197,12 @@ class Numbers:
                         return self.is_small(each)
         return tensors == 0 or "device" in more
 
+    def looks_by(self, arguments, more):
+        """A mask or numbers of few elements may choose of a tensor of many."""
+        return self.concerns_a_gpu(arguments, more) or any(
+            type(each) in self.kinds and each.is_cuda and each.dtype == self.torch.bool and self.is_small(each)
+            for value in arguments[1:2] for each in (value if type(value) is tuple else (value,)))
+
     def wrap(self, function, in_place):
         torch = self.torch
         compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
@@ -222,6 +236,11 @@ class Numbers:
             made = function(*arguments, **more)
             self.assumed.set_each(made, each, arguments[0])
             return made
+        if function.__name__ == "any" and self.assumed.draws_again():
+            return self.assumed.answer_any(function(*arguments, **more))
+        if function.__name__ in READ:
+            arguments = self.as_read(function.__name__, arguments, more)
+        seed = self.seed_of(more) if function.__name__ in DRAWN else None
         inputs, states, seen, written = None, [], [], None
         with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError, NotImplementedError):
             if in_place and type(arguments[0]) in self.kinds and arguments[0].is_cuda and self.is_small(arguments[0]):
@@ -231,7 +250,7 @@ class Numbers:
         if written is not None and inputs is None:
             self.forget(*written)  # it becomes something that the host does not know, unless that is copied there
         name = function.__name__
-        count = self.count_of(name, arguments) if name in COUNTED else None
+        count = self.count_of(function, arguments, more) if name in COUNTED else None
         if count is not None and name == "__getitem__" and arguments[0].requires_grad:
             arguments = self.by_numbers(arguments[0], arguments[1], count)
             count = None
@@ -250,17 +269,58 @@ class Numbers:
             if states or self.is_made_on_gpu(made):
                 # A default device is not the host's.
                 with self.torch.no_grad(), self.torch._C.DisableTorchFunction():
-                    values = self.computed(function, *inputs)
+                    values = self.computed(function, *inputs, seed)
         self.set(arguments[0] if in_place else made, inputs[0][0] if in_place else values, states)
         if name == "topk" and (OF_OTHERS in states or UNKNOWN in states):
             self.assumed.route(arguments, more, made)
         return self.told(values, states) if type(made) is bool and values is not None else made
 
-    def computed(self, function, arguments, more):
+    def computed(self, function, arguments, more, seed):
         """What a function makes of the host's tensors. Histograms of integers GPUs have alone."""
         if function.__name__ == "histc" and arguments and not arguments[0].is_floating_point():
             return function(arguments[0].double(), *arguments[1:], **more).to(arguments[0].dtype)
-        return function(*arguments, **more)
+        if seed is None:
+            return function(*arguments, **more)
+        generator = self.torch.default_generator  # the program's own: it goes on as if nothing had been drawn
+        before = generator.get_state()
+        try:
+            generator.manual_seed(seed)
+            return function(*arguments, **{name: each for name, each in more.items() if name != "generator"})
+        finally:
+            generator.set_state(before)
+
+    def seed_of(self, more):
+        """By where the GPU's generator stands."""
+        torch = self.torch
+        try:
+            generator = more.get("generator") or torch.cuda.default_generators[torch.cuda.current_device()]
+            return (generator.initial_seed() * 1000003 + generator.get_offset()) & ((1 << 63) - 1)
+        except (RuntimeError, IndexError, AttributeError):  # of the host, before there is one, in a graph
+            return 0
+
+    def as_read(self, name, arguments, more):
+        """What the host reads of a tensor with gaps, or in another type, PyTorch first makes dense and of that type on the
+        GPU, by kernels: by functions that are computed on the host, too."""
+        torch, source = self.torch, arguments[1 if name == "copy_" and len(arguments) > 1 else 0]
+        if type(source) not in self.kinds or not source.is_cuda or not self.is_small(source):
+            return arguments
+        kind = source.dtype
+        if name == "copy_":
+            if len(arguments) < 2 or type(arguments[0]) not in self.kinds or arguments[0].is_cuda:
+                return arguments
+            kind = arguments[0].dtype
+        elif name == "to":
+            given = [*arguments[1:], *more.values()]
+            if not any(each == "cpu" or isinstance(each, torch.device) and each.type == "cpu" or
+                       type(each) in self.kinds and not each.is_cuda for each in given):
+                return arguments
+            kind = next((each if isinstance(each, torch.dtype) else each.dtype for each in given
+                         if isinstance(each, torch.dtype) or type(each) in self.kinds), kind)
+        if kind != source.dtype:
+            source = source.to(kind)
+        if self.extent_of(source) != source.numel():
+            source = source.contiguous()
+        return (arguments[0], source, *arguments[2:]) if name == "copy_" else (source, *arguments[1:])
 
     def is_of_others(self, value):
         return self.alone and type(value) in self.kinds and self.is_small(value) and self.state_of(value) == OF_OTHERS
@@ -279,9 +339,11 @@ class Numbers:
             except (LookupError, RuntimeError):
                 return None
 
-    def count_of(self, name, arguments):
+    def count_of(self, function, arguments, more):
         """How many elements a function finds; None where that is not known or it finds none."""
-        torch = self.torch
+        torch, name = self.torch, function.__name__
+        if name in ("unique", "unique_consecutive"):
+            return self.count_of_different(function, arguments, more)
         if name == "where" and len(arguments) != 1:
             return None
         mask = arguments[0]
@@ -305,6 +367,14 @@ class Numbers:
                 whole = torch.broadcast_shapes(arguments[0].shape, mask.shape).numel()
                 return found * whole // mask.numel()
             return found
+
+    def count_of_different(self, function, arguments, more):
+        value = self.known(arguments[0]) if arguments else None
+        if value is None or value.numel() == 0 or not arguments[0].is_cuda:
+            return None
+        with self.unwrapped(), contextlib.suppress(RuntimeError, NotImplementedError):
+            found = function(value, *arguments[1:], **more)
+            return (found[0] if type(found) is tuple else found).shape[more.get("dim") or 0]
 
     @contextlib.contextmanager
     def finding(self, count):
@@ -364,10 +434,11 @@ def prepare(torch):
         if function is not None:
             in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
             setattr(torch.Tensor, name, numbers.wrap(function, in_place))
+    numbers.assumed.take_over_bounds(torch.nn.init)
     for kind in (torch.Tensor, torch.nn.Parameter):
         not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
-    for module, name in [(torch.nn.functional, "one_hot"), *((torch, name) for name in FUNCTIONS)]:
+    for module, name in [(torch.nn.functional, "one_hot"), (torch._C._nn, "pad"), *((torch, name) for name in FUNCTIONS)]:
         function = getattr(module, name, None)
         if function is None:
             continue
