@@ -114,10 +114,12 @@ std::string training_text(const DryRun& run, bool used_a_gpu) {
   if (!used_a_gpu) return "";
   if (run.optimizer_steps > 0)
     return "training steps  " + with_commas(run.optimizer_steps) + " steps of optimizers seen\n";
-  return run.backward_calls > 0 ? "no training step was seen: backward ran " + with_commas(run.backward_calls) +
-                                      " times, and no optimizer took a step; this is not the peak of a training step\n"
-                                : "no training step was seen, neither backward nor an optimizer's step: this is not "
-                                  "the peak of training\n";
+  return run.backward_calls > 0
+             ? "no step of a PyTorch optimizer was seen: backward ran " + with_commas(run.backward_calls) +
+                   " times; unless parameters are updated some other way, as in backward, this is not "
+                   "the peak of a training step\n"
+             : "no training step was seen, neither backward nor an optimizer's step: this is not "
+               "the peak of training\n";
 }
 
 /// What other ranks would have sent, for people.

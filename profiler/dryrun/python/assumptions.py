@@ -1,6 +1,6 @@
 # What values that nobody computed are assumed to be, by rule, where the host decides by them: a token's experts, a token
-# that is drawn, whether numbers are finite, what one operand of "or" decides alone, and how often PyTorch draws again what
-# lies out of bounds.
+# that is drawn, whether numbers are finite, what one operand of "or" decides alone, how often PyTorch draws again what lies
+# out of bounds, and that LBFGS does not end before its last iteration.
 import contextlib
 import functools
 import math
@@ -18,6 +18,7 @@ OF_FINITE = {"isfinite": True, "isnan": False, "isinf": False}
 SMALLEST_VOCABULARY = 256
 # What finds as many elements as there are in a mask.
 CHOOSING = ("nonzero", "argwhere", "where", "masked_select", "__getitem__")
+NEVER = -2.0  # a tolerance that nothing is within: products are taken for 1
 MOST_ROUNDS = 16  # of drawing again; what is allocated is the same from the third on
 EACH = "_shardscope_each"  # of a tensor too long to keep its values: what each of them is, and at which version of it
 
@@ -85,6 +86,37 @@ class Assumptions:
                 self.drawing.out = None
 
         init._no_grad_trunc_normal_ = wrapped
+
+    def take_over_descent(self, kind):
+        """LBFGS ends where gradients, losses or steps are within tolerances, and forgets steps along which the gradient does
+        not grow. Nobody computes them: it goes on to its last iteration and keeps its history, which is the most it takes.
+        A search along a line takes the first step."""
+        original, dot, module = kind.step, self.torch.Tensor.dot, sys.modules[kind.__module__]
+        search = module._strong_wolfe
+
+        def first_step(*arguments, **more):
+            return search(*arguments, **{**more, "max_ls": 0})
+
+        def product(*arguments, **more):
+            made = dot(*arguments, **more)
+            self.set_each(made, 1, made)
+            return made
+
+        @functools.wraps(original)
+        def wrapped(optimizer, *arguments, **more):
+            group, ended_by = optimizer.param_groups[0], ("tolerance_grad", "tolerance_change")
+            if not any(each.is_cuda for each in group["params"]):
+                return original(optimizer, *arguments, **more)
+            before = {name: group[name] for name in ended_by}
+            group.update(dict.fromkeys(ended_by, NEVER))
+            self.torch.Tensor.dot, module._strong_wolfe = product, first_step
+            try:
+                return original(optimizer, *arguments, **more)
+            finally:
+                group.update(before)
+                self.torch.Tensor.dot, module._strong_wolfe = dot, search
+
+        kind.step = wrapped
 
     def each_of(self, value):
         """What each element of a long tensor is; None where nothing is assumed, or it was written to since."""

@@ -435,6 +435,7 @@ def prepare(torch):
             in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
             setattr(torch.Tensor, name, numbers.wrap(function, in_place))
     numbers.assumed.take_over_bounds(torch.nn.init)
+    numbers.assumed.take_over_descent(torch.optim.LBFGS)
     for kind in (torch.Tensor, torch.nn.Parameter):
         not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
