@@ -284,6 +284,8 @@ nlohmann::ordered_json to_json(const DryRuns& runs, const Card& card, std::size_
         shard::to_json(worst.run.recording->trace, worst.answer->held, top, worst.answer->begin_ns);
     j["peak_seconds"] = held["time_seconds"];
     j["peak_requested_bytes"] = held["requested_bytes"];
+    j["categories"] = std::move(held["categories"]);
+    j["categories_inferred"] = std::move(held["categories_inferred"]);
     j["holders"] = std::move(held["holders"]);
     j["rest"] = std::move(held["rest"]);
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "profiler/dryrun/holdings.h"
 #include "profiler/dryrun/phases.h"
 #include "profiler/standin/counters.h"
 #include "profiler/standin/work.h"
@@ -172,6 +173,7 @@ void collect(const fs::path& folder, DryRun& run) {
     if (held <= most) continue;
     most = held;
     run.allocations_gone = add_phases(fs::path(path).replace_extension(".phases"), *loaded);
+    add_holdings(fs::path(path).replace_extension(".holdings"), *loaded);
     run.recording = std::move(*loaded);
     run.snapshot = path;
   }

@@ -1,4 +1,4 @@
-// Allocations are counted from the end, since of a long recording the first events are gone.
+// Marks and the calls of modules cut the events of the busiest device.
 #include "profiler/dryrun/phases.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/dryrun/allocation_counts.h"
 #include "traces/import/names.h"
 
 namespace shard::dryrun {
@@ -22,12 +23,6 @@ struct PhaseBegin {
   Phase phase{};
   std::int64_t allocations = 0;
 };
-
-/// A device's of a list by device; a GPU that was not used yet has none.
-std::int64_t count_of(const Json& counts, std::int32_t device) {
-  const auto at = static_cast<std::size_t>(device);
-  return counts.is_array() && at < counts.size() && counts[at].is_number_integer() ? counts[at].get<std::int64_t>() : 0;
-}
 
 /// By stack: whether it is within the call of a module.
 std::vector<bool> within_modules(const Trace& trace) {
@@ -43,21 +38,18 @@ std::vector<bool> within_modules(const Trace& trace) {
 class PhaseMarking {
  public:
   PhaseMarking(const Json& said, LoadedTrace& recording)
-      : said_(said), trace_(recording.trace), device_(busiest_device(*recording.snapshot)) {
-    live_at_start_ = std::ranges::count(recording.snapshot->at_start.blocks, device_, &Snapshot::Start::Live::device);
-    for (std::size_t i = 0; i < trace_.memory.size(); ++i) {
-      if (trace_.memory.rank[i].value != device_) continue;
-      rows_.push_back(i);
-      recorded_ += trace_.memory.delta_bytes[i] > 0 ? 1 : 0;
-    }
-    recorded_ -= live_at_start_;
+      : said_(said),
+        trace_(recording.trace),
+        counts_(said.value("allocations", Json()), *recording.snapshot, busiest_device(*recording.snapshot)) {
+    for (std::size_t i = 0; i < trace_.memory.size(); ++i)
+      if (trace_.memory.rank[i].value == counts_.device()) rows_.push_back(i);
   }
 
   std::int64_t run() {
     if (!read_begins()) return 0;
     end_creation();
     std::size_t next = 0;
-    std::int64_t seen = -live_at_start_;
+    std::int64_t seen = -counts_.live_at_start();
     Phase phase = Phase::creation;
     for (const std::size_t row : rows_) {
       if (trace_.memory.delta_bytes[row] > 0) {
@@ -67,26 +59,21 @@ class PhaseMarking {
       }
       trace_.memory.phase[row] = phase;
     }
-    return count_of(said_.value("allocations", Json()), device_) - recorded_;
+    return counts_.gone();
   }
 
  private:
-  /// Of all allocations those that are recorded are the last.
-  [[nodiscard]] std::int64_t recorded_before(const Json& counts) const {
-    return count_of(counts, device_) - count_of(said_.value("allocations", Json()), device_) + recorded_;
-  }
-
   bool read_begins() {
-    if (count_of(said_.value("allocations", Json()), device_) < recorded_) return false;  // somebody set it to zero
+    if (!counts_.fit()) return false;
     std::int64_t last = 0;
     for (const Json& mark : said_.value("marks", Json::array())) {
       if (!mark.is_array() || mark.size() != 2) return false;
       const std::optional<Phase> phase =
           mark[0].is_string() ? import::phase_named(mark[0].get<std::string>()) : std::nullopt;
-      const std::int64_t count = count_of(mark[1], device_);
+      const std::int64_t count = counts_.of(mark[1]);
       if (!phase || count < last) return false;
       last = count;
-      begins_.push_back({*phase, recorded_before(mark[1])});
+      begins_.push_back({*phase, counts_.recorded_before(mark[1])});
     }
     return true;
   }
@@ -96,13 +83,13 @@ class PhaseMarking {
   void end_creation() {
     const bool trains = said_.value("first_backward", Json()).is_array();
     const std::optional<std::int64_t> first = first_call();
-    std::int64_t end = first ? *first : recorded_;
-    if (trains) end = std::min(end, recorded_before(said_["first_backward"]));
+    std::int64_t end = first ? *first : counts_.recorded();
+    if (trains) end = std::min(end, counts_.recorded_before(said_["first_backward"]));
     const Phase after = trains ? Phase::first_step : Phase::evaluate;
-    begins_.insert(begins_.begin(), {Phase::creation, -live_at_start_});
+    begins_.insert(begins_.begin(), {Phase::creation, -counts_.live_at_start()});
     std::vector<PhaseBegin> split;
     for (std::size_t i = 0; i < begins_.size(); ++i) {
-      const std::int64_t until = i + 1 < begins_.size() ? begins_[i + 1].allocations : recorded_;
+      const std::int64_t until = i + 1 < begins_.size() ? begins_[i + 1].allocations : counts_.recorded();
       PhaseBegin begin = begins_[i];
       if (begin.phase == Phase::creation && begin.allocations >= end) begin.phase = after;
       split.push_back(begin);
@@ -114,7 +101,7 @@ class PhaseMarking {
   /// Allocations before the first within a module's call.
   [[nodiscard]] std::optional<std::int64_t> first_call() const {
     const std::vector<bool> within = within_modules(trace_);
-    std::int64_t seen = -live_at_start_;
+    std::int64_t seen = -counts_.live_at_start();
     for (const std::size_t row : rows_) {
       if (trace_.memory.delta_bytes[row] <= 0) continue;
       const StackId stack = trace_.memory.stack[row];
@@ -126,10 +113,8 @@ class PhaseMarking {
 
   const Json& said_;
   Trace& trace_;
-  std::int32_t device_;
+  AllocationCounts counts_;
   std::vector<std::size_t> rows_;  ///< of the device
-  std::int64_t recorded_ = 0;      ///< allocations that are events
-  std::int64_t live_at_start_ = 0;
   std::vector<PhaseBegin> begins_;
 };
 

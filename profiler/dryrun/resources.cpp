@@ -14,6 +14,7 @@ EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
 #define EACH_PYTHON_FILE(DO)                                                                                      \
   DO(sitecustomize)                                                                                               \
   DO(steps)                                                                                                       \
+  DO(holdings)                                                                                                    \
   DO(phases)                                                                                                      \
   DO(work)                                                                                                        \
   DO(small_values)                                                                                                \

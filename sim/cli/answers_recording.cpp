@@ -38,7 +38,7 @@ reserved and the most that lies outside)"},
 what this one has, `zeros`, `refused`))"},
     {"routing", "where tokens chose experts: `assumed`, `file`, `line`, `experts`, `each` (of them, a token)",
      Presence::sometimes},
-    {"peak_seconds, peak_requested_bytes, holders, rest",
+    {"peak_seconds, peak_requested_bytes, categories, categories_inferred, holders, rest",
      "when the peak was, what was asked for then, and who held it: as `peak` of `inspect TRACE --json`; `holders` "
      "alone, and empty, "
      "where no GPU was used",

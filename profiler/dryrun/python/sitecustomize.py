@@ -32,6 +32,7 @@ class Recording:
     def __init__(self):
         self.torch = None
         self.phases = None
+        self.holdings = None
         self.work = None  # of a run whose time is asked for
         self.owner = 0  # the process that records: a fork of it has no GPU
 
@@ -90,6 +91,8 @@ class Recording:
             self.write_software()
             if self.phases is not None:
                 self.phases.write(os.path.join(FOLDER, f"{os.getpid()}.phases"))
+            if self.holdings is not None:
+                self.holdings.write(os.path.join(FOLDER, f"{os.getpid()}.holdings"))
             torch.cuda.memory._dump_snapshot(path + ".part")
             os.replace(path + ".part", path)
         except Exception as fault:  # the program's end is not to change
@@ -115,7 +118,9 @@ def prepare(torch):
     load("assumptions")
     phases = load("phases")
     work = load("work")
-    parts = [phases, work, load("steps"), load("small_values")]
+    load("holdings")
+    steps = load("steps")
+    parts = [phases, work, steps, load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts += [load(name) for name in (["together"] if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else
                                           ["alone", "alone_libraries"])]
@@ -126,6 +131,7 @@ def prepare(torch):
             recording.give_up(f"{part.__name__}: {fault}")
     recording.phases = getattr(phases.prepare, "phases", None)
     recording.work = getattr(work.prepare, "work", None)
+    recording.holdings = getattr(steps.prepare, "holdings", None)
     return parts
 
 

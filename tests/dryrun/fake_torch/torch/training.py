@@ -32,7 +32,7 @@ class Module:
 
 
 class Optimizer:
-    hooks = []
+    hooks, param_groups, state = [], (), {}
 
     def step(self):
         self.update()
@@ -112,7 +112,22 @@ class Graph:
         assert self.library.cudaGraphLaunch(self.launched, None) == 0
 
 
+class Tensor:
+    """An `empty` that may have a gradient."""
+
+    def __init__(self, memory, is_cuda=True):
+        self.memory, self.is_cuda, self.grad = memory, is_cuda, None
+        self.device = types.SimpleNamespace(index=0)
+
+    def numel(self):
+        return self.memory.size
+
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=lambda: self.memory.address)
+
+
 def install(torch):
+    torch.Tensor = Tensor
     torch.cuda.CUDAGraph, torch.cuda.is_current_stream_capturing = Graph, lambda: Graph.capturing
     torch.nn = types.SimpleNamespace(Module=Module, modules=types.SimpleNamespace(module=types.SimpleNamespace()))
     torch.profiler = types.SimpleNamespace(profile=Profile, ProfilerActivity=types.SimpleNamespace(CPU=0))
