@@ -164,14 +164,37 @@ Result<std::vector<std::string>> written(const Recipe& recipe, const fs::path& f
   return std::vector<std::string>{recipe.python, files[1].first, files[0].first};
 }
 
-Result<std::string> megatron_clone(const Recipe& recipe) {
+/// Megatron-LM's script: a path from here, or a name within the clone.
+std::string script_of(const Recipe& recipe) {
+  if (recipe.megatron_script.empty()) return "pretrain_gpt.py";
+  const fs::path script = recipe.megatron_script;
   std::error_code error;
-  const fs::path clone = fs::absolute(recipe.megatron.empty() ? "." : recipe.megatron);
-  const std::string script = recipe.megatron_script.empty() ? "pretrain_gpt.py" : recipe.megatron_script;
-  if (!fs::exists(clone / "megatron" / "training", error) || !fs::exists(clone / script, error))
+  return script.has_parent_path() && fs::exists(script, error) ? whole_path(script) : script.string();
+}
+
+/// Where a clone may be: what --megatron says, or else this folder and those that script and arguments lie in.
+std::vector<fs::path> places_of_clone(const Recipe& recipe) {
+  if (!recipe.megatron.empty()) return {fs::absolute(recipe.megatron)};
+  std::vector<fs::path> places{fs::absolute(".")};
+  for (const fs::path file : {recipe.megatron_script, recipe.megatron_args})
+    if (!file.empty())
+      for (fs::path at = fs::absolute(file).parent_path(); at != at.root_path(); at = at.parent_path())
+        places.push_back(at);
+  return places;
+}
+
+Result<std::string> megatron_clone(const Recipe& recipe) {
+  const std::string script = script_of(recipe);
+  const std::vector<fs::path> places = places_of_clone(recipe);
+  const auto clone = std::ranges::find_if(places, [&](const fs::path& place) {
+    std::error_code error;
+    return fs::exists(place / "megatron" / "training", error) && fs::exists(place / script, error);
+  });
+  if (clone == places.end())
     return Error{Errc::no_input, "this is no clone of Megatron-LM: it has no " + script + " and no megatron/training",
-                 clone.string(), "--megatron DIR, of a checkout of https://github.com/NVIDIA/Megatron-LM"};
-  return clone.lexically_normal().string();
+                 places.front().lexically_normal().string(),
+                 "--megatron DIR, of a checkout of https://github.com/NVIDIA/Megatron-LM"};
+  return clone->lexically_normal().string();
 }
 
 /// A folder with the model's config.json alone.
@@ -220,7 +243,8 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .add("megatron-args", &recipe.megatron_args, "FILE",
            "a launch script, or YAML or JSON of arguments (MODEL_ARGS, ENV_VARS)")
       .reads_file();
-  group.add("megatron", &recipe.megatron, "DIR", "the clone of Megatron-LM").default_text("the current folder");
+  group.add("megatron", &recipe.megatron, "DIR", "the clone of Megatron-LM")
+      .default_text("the current folder, or what the arguments' file or the script lies in");
   group.add("megatron-script", &recipe.megatron_script, "NAME", "pretrain_gpt.py, pretrain_bert.py, ...")
       .default_text("as the arguments say");
   group
@@ -326,6 +350,8 @@ Result<std::vector<std::string>> recipe_program(const Recipe& recipe, const fs::
   if (recipe.name == "megatron") {
     Result<std::string> clone = megatron_clone(recipe);
     if (!clone) return clone.error();
+    const fs::path script = script_of(recipe);
+    if (script.is_absolute()) spec["script"] = script.lexically_relative(*clone).string();
     spec["megatron"] = *std::move(clone);
   }
   if (!recipe.model.empty()) {
