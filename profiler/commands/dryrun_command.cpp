@@ -54,6 +54,8 @@ Not seen: values that kernels would compute, which are zeros (a loop that ends w
 cuFFT; memory outside of PyTorch's allocator (CUDA's context, NCCL's buffers); when a GPU is done with what another
 stream uses (--behind).
 
+The program is the real one: files that it writes, checkpoints too, it writes, with numbers that mean nothing.
+
 A first Ctrl-C (or SIGTERM) is the program's: what it took up to there is told, and then this command dies of the signal; a
 second one ends both at once. Nothing that the program started outlives this command.
 

@@ -159,7 +159,7 @@ Words of_model(const Recipe& recipe, const DryRun& run) {
   Words words = is_loop ? of_loop(recipe, *config, run) : of_trainer(recipe, run);
   if (words.empty()) return {};
   words.insert(words.end(), {"--model", recipe.model, "--sequence", std::to_string(sequence_of(recipe, *config)),
-                             "--micro-batch", std::to_string(recipe.micro_batch.value_or(1))});
+                             "--micro-batch", std::to_string(micro_batch_of(recipe))});
   if (!recipe.attention.empty()) words.insert(words.end(), {"--attention", recipe.attention});
   if (recipe.recompute) words.insert(words.end(), {"--recompute", "block"});
   words.insert(words.end(), {"--use-cache", "false"});

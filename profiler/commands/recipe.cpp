@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -259,7 +260,10 @@ void declare_recipe(cli::Group group, Recipe& recipe) {
       .least(1)
       .default_text("the model's, 4096 at most")
       .common();
-  group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank").least(1).default_text("1").common();
+  group.add("micro-batch", &recipe.micro_batch, "SAMPLES", "of one rank")
+      .least(1)
+      .default_text("what --ds-config says, or 1")
+      .common();
   group.add("steps", &recipe.steps, "N", "of the optimizer").least(1).default_text("2");
   group.add("precision", &recipe.precision, "bf16|fp16|fp32", "autocast's or the sharding's")
       .default_text("bf16")
@@ -311,6 +315,16 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
   return {};
 }
 
+std::int64_t micro_batch_of(const Recipe& recipe) {
+  constexpr std::int64_t kUsual = 1;
+  if (recipe.micro_batch || recipe.ds_config.empty()) return recipe.micro_batch.value_or(kUsual);
+  std::ifstream in(recipe.ds_config);
+  const nlohmann::json said = nlohmann::json::parse(in, nullptr, false, true);
+  if (!said.is_object()) return kUsual;
+  const auto samples = said.find("train_micro_batch_size_per_gpu");  // "auto" is the Trainer's own
+  return samples != said.end() && samples->is_number_integer() && *samples > 0 ? samples->get<std::int64_t>() : kUsual;
+}
+
 nlohmann::ordered_json to_json(const Recipe& recipe) {
   nlohmann::ordered_json j;
   j["recipe"] = recipe.name;
@@ -324,7 +338,7 @@ nlohmann::ordered_json to_json(const Recipe& recipe) {
   }
   j["model"] = recipe.model;
   if (recipe.sequence) j["sequence"] = *recipe.sequence;
-  j["micro_batch"] = recipe.micro_batch.value_or(1);
+  j["micro_batch"] = micro_batch_of(recipe);
   j["steps"] = recipe.steps.value_or(2);
   j["precision"] = recipe.precision.empty() ? "bf16" : recipe.precision;
   if (!recipe.weights.empty()) j["weights"] = recipe.weights;

@@ -26,6 +26,9 @@ struct Recipe {
 
 void declare_recipe(cli::Group group, Recipe& recipe);
 
+/// Samples of one rank: as was said, or as DeepSpeed's file does, with which the Trainer must agree.
+[[nodiscard]] std::int64_t micro_batch_of(const Recipe& recipe);
+
 /// What FSDP's recipe sums gradients in: "fp32", or "precision", what --precision says.
 [[nodiscard]] std::string reduce_dtype_of(const Recipe& recipe);
 

@@ -2,6 +2,7 @@
 #include "sim/cli/command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <cassert>
 #include <sstream>
@@ -176,7 +177,8 @@ std::string Command::see_help() const {
 
 std::string Command::suggested(std::string_view unknown) const {
   const std::string ours(own_option(unknown));
-  if (!ours.empty() && has(ours.substr(0, ours.find(' ')))) return "here it is '--" + ours + "'; ";
+  if (!ours.empty() && has(ours.substr(0, ours.find(' '))))
+    return "here it is '--" + ours + "'" + std::string(meaning_of(ours)) + "; ";
   if (const std::string other(command_of(ours)); !other.empty() && other != name_)
     return "'" + program_ + " " + other + "' has it: --" + ours + "; ";
   if (const std::string missing = not_modelled(unknown); !missing.empty()) return missing + "; ";
@@ -195,8 +197,18 @@ std::string Command::own_name(std::string_view name) {
   return std::string(name);
 }
 
+/// What a lone "-x" or a word that belongs to no option may be.
+std::string Command::meant_by(const std::string& word, bool lacks_model) const {
+  if (word.starts_with('-')) return "options begin with two dashes; ";
+  if (followed_by_.starts_with("-- "))
+    return "what is run stands behind --: '" + invocation() + " -- " + (word.ends_with(".py") ? "python3 " : "") +
+           word + "'; ";
+  return lacks_model ? "if it is the model, '--model " + word + "'; " : "";
+}
+
 /// The arguments with "--output" for "-o", and our names for those of other tools that mean the same.
 std::vector<std::string> Command::spelled_out(std::span<const std::string> arguments) {
+  constexpr std::array kYes{"true", "True", "1", "yes", "full"};
   std::vector<std::string> list(arguments.begin(), arguments.end());
   for (std::size_t i = 0; i < list.size() && list[i] != "--"; ++i) {
     if (list[i].starts_with("--") && list[i].size() > 2) {
@@ -205,8 +217,12 @@ std::vector<std::string> Command::spelled_out(std::span<const std::string> argum
       // "precision bf16" has the value with it.
       if (const std::size_t blank = name.find(' '); blank == std::string::npos)
         list[i] = "--" + name + list[i].substr(equals);
-      else if (equals == list[i].size())
+      else if (equals == list[i].size()) {
         list[i] = "--" + name.replace(blank, 1, "=");
+        // "--bf16 true", as Hugging Face has flags.
+        if (i + 1 < list.size() && std::ranges::find(kYes, list[i + 1]) != kYes.end())
+          list.erase(list.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      }
     }
     if (list[i].size() != 2 || list[i][0] != '-' || list[i][1] == '\0') continue;
     const char letter = list[i][1];
@@ -267,12 +283,8 @@ Result<void> Command::parse_arguments(std::span<const std::string> arguments) {
     if (option.string_key.empty()) {
       const std::string& text = option.value.at(0);
       if (next_positional == positionals_.size()) {
-        // A lone "-x" or a word that belongs to no option.
-        const std::string help = text.starts_with('-') ? "options begin with two dashes; "
-                                 : has("model") && std::ranges::count(given, "model", &po::option::string_key) == 0
-                                     ? "if it is the model, '--model " + text + "'; "
-                                     : "";
-        return Error{Errc::usage, "unexpected argument '" + text + "'", "", help + see_help()};
+        const bool lacks_model = has("model") && std::ranges::count(given, "model", &po::option::string_key) == 0;
+        return Error{Errc::usage, "unexpected argument '" + text + "'", "", meant_by(text, lacks_model) + see_help()};
       }
       OptionState& state = *positionals_[next_positional];
       if (!state.several) ++next_positional;

@@ -354,6 +354,7 @@ class Command {
   /// The name of ours that a user means by this one: '_' for '-', another tool's name that means the same ("precision
   /// bf16" has the value with it). The name itself where there is none.
   [[nodiscard]] std::string own_name(std::string_view name);
+  [[nodiscard]] std::string meant_by(const std::string& word, bool lacks_model) const;
   [[nodiscard]] std::vector<std::string> spelled_out(std::span<const std::string> arguments);
   [[nodiscard]] Result<void> find_changed();
   [[nodiscard]] Result<void> set_changed();

@@ -38,14 +38,17 @@ constexpr auto kForeign = std::to_array<Foreign>({
     {"precision bf16", " bf16 bfloat16 ", " bf16 bfloat16 "},
     {"precision fp16", " fp16 half float16 ", " fp16 half float16 "},
     {"recompute block",
-     " gradient-checkpointing activation-checkpointing checkpoint-activations recompute-activations ",
+     " gradient-checkpointing activation-checkpointing checkpoint-activations recompute-activations "
+     "recompute-granularity recompute-method ",
      " gradient-checkpointing activation-checkpointing "},
     {"optimizer", " optim "},
     {"lr", " learning-rate ", " learning-rate "},
     {"steps", " max-steps num-steps train-iters max-iters iters iterations "},
     {"clip-norm", " clip clip-grad grad-clip max-grad-norm gradient-clipping ",
      " clip-grad grad-clip max-grad-norm gradient-clipping "},
-    {"placement host", " cpu-offload offload offload-optimizer offload-param zero-offload "},
+    {"placement host", " cpu-offload offload offload-param zero-offload offload-param-device "},
+    {"optimizer-placement host", " offload-optimizer offload-optimizer-device optimizer-offload "},
+    {"ds-config", " deepspeed deepspeed-config ds-config-file zero-config ", " deepspeed "},
     {"chunk-size", " chunk chunk-elements "},
     {"min-chunk", " min-chunk-size min-chunk-size-mb min-chunk-size-m ", "", "search"},
     {"search-range", " search-range-mb search-range-m ", "", "search"},
@@ -110,6 +113,10 @@ std::string_view own_option(std::string_view foreign) {
 std::string_view command_of(std::string_view ours) {
   const auto row = std::ranges::find(kForeign, ours, &Foreign::ours);
   return row == kForeign.end() ? std::string_view() : row->command;
+}
+
+std::string_view meaning_of(std::string_view ours) {
+  return ours == "global-batch" ? ", sequences of a step: of all ranks and micro-steps" : "";
 }
 
 std::string not_modelled(std::string_view foreign) {

@@ -14,6 +14,9 @@ namespace shard::cli {
 /// The one command that has our option `ours`; empty where every command that trains has it.
 [[nodiscard]] std::string_view command_of(std::string_view ours);
 
+/// What is counted there, where other tools count something else: ": sequences of ..."; empty for most.
+[[nodiscard]] std::string_view meaning_of(std::string_view ours);
+
 /// Of what people ask for and no command models: that, and who answers instead. Empty for all else.
 [[nodiscard]] std::string not_modelled(std::string_view foreign);
 

@@ -2,6 +2,7 @@
 #include "sim/cluster/read_cluster.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -96,15 +97,28 @@ Cluster read_fields(JsonObject& json) {
   return c;
 }
 
+/// "did you mean 'a100-40gb-x8' or 'a100-80gb-x8'?" of "A100"; empty where no name begins so.
+std::string cards_named(std::string_view argument, const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names)
+    if (!argument.empty() && name.size() > argument.size() && name[argument.size()] == '-' &&
+        std::ranges::equal(name.substr(0, argument.size()), argument, {}, {},
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); }))
+      text += (text.empty() ? "did you mean '" : "' or '") + std::string(name);
+  return text.empty() ? text : text + "'?";
+}
+
 Error unknown_name(std::string_view argument) {
   std::vector<std::string_view> names;
   for (const ExampleCluster& example : example_clusters()) names.push_back(example.name);
   std::string what{argument};
   what += " is neither a known cluster nor a file";
-  std::string help = model::did_you_mean(argument, names);
+  std::string help = cards_named(argument, names);
+  if (help.empty()) help = model::did_you_mean(argument, names);
   if (!help.empty()) help += " ";
   help += "known: " + example_names() +
-          ", each with another number of devices too (-x4); or give the path of a description";
+          ", each with another number of devices too (-x4); or give the path of a description "
+          "(shardscope help machines)";
   return Error{Errc::usage, std::move(what), "--cluster", std::move(help)};
 }
 

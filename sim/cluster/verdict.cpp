@@ -47,6 +47,13 @@ std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room,
   return text;
 }
 
+std::string host_line(Bytes of_all_ranks, Bytes pinned, const HostRoom& room, ShowBytes show) {
+  if (!room.holds(of_all_ranks)) return "does not fit either: " + host_account(of_all_ranks, pinned, room, show) + "\n";
+  return "host memory: " + show(of_all_ranks) +
+         (room.capacity ? " of " + show(*room.capacity) + " of a host" : " at the peak of a host") +
+         (pinned > Bytes{0} ? ", " + show(pinned) + " of it pinned" : "") + "\n";
+}
+
 std::string headline_of(Verdict verdict) {
   return verdict == Verdict::does_not_fit ? "does not fit: " : std::string(to_string(verdict)) + ": ";
 }

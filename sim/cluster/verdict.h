@@ -53,6 +53,10 @@ struct HostRoom {
 /// the user did not say it. For the headline of a run that has too much for its host.
 [[nodiscard]] std::string host_account(Bytes of_all_ranks, Bytes pinned, const HostRoom& room,
                                        ShowBytes show = show_bytes);
+/// The line below a headline about the device: "host memory: 35.52 GiB of 2048.00 GiB of a host", or that this does not
+/// fit either.
+[[nodiscard]] std::string host_line(Bytes of_all_ranks, Bytes pinned, const HostRoom& room,
+                                    ShowBytes show = show_bytes);
 
 /// does_not_fit: too large with the lowest of what lies outside; fits: small enough with the highest, and were the peak
 /// larger by the uncertainty; tight: between them.

@@ -140,7 +140,7 @@ std::string to_text(const cli::Command& command, const Assumed& a, ShowBytes sho
   const Origins from = origins_of(command, a);
   std::string text = "model     " + printable_line(a.model) + mark(from.model) + ", " +
                      with_commas(a.parameter_elements) + (a.parameter_elements == 1 ? " parameter\n" : " parameters\n");
-  text += "precision " + a.precision + mark(from.precision);
+  text += "precision " + a.precision + mark(from.precision) + a.precision_remark;
   if (const auto other = unheeded(a, from))
     text += "; its config.json says " + *other + ": --precision " + *other + " to follow it";
   text += "\n" + dropout_line(a, from);

@@ -22,6 +22,7 @@ struct Assumed {
   std::string model;  ///< its name, or the file of a list of parameters
   std::int64_t parameter_elements = 0;
   std::string precision;
+  std::string precision_remark{};       ///< for people: what else is stored, ", parameters rest in fp32 ..."
   std::optional<Dtype> config_dtype{};  ///< what the model's config.json says it is stored as
   double dropout = 0;
   std::vector<model::ConfiguredDropout> config_dropouts{};  ///< what the model's config.json says

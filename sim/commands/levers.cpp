@@ -70,7 +70,10 @@ std::string speed_text(const Lever& lever) {
 }
 
 std::string outcome_text(const Lever& lever) {
-  return speed_text(lever) + (lever.verdict == cluster::Verdict::does_not_fit ? ", does not fit" : "");
+  if (lever.verdict != cluster::Verdict::does_not_fit) return speed_text(lever);
+  const bool of_another = lever.short_of && is_host(*lever.short_of) != is_host(lever.memory);
+  return speed_text(lever) + ", does not fit" +
+         (of_another ? is_host(*lever.short_of) ? " the host" : " the device" : "");
 }
 
 /// What is tried, each by itself.
@@ -108,6 +111,7 @@ std::optional<Lever> pulled(const LeverBase& base, const std::vector<LeverChoice
                .saved = base.peak - answer->peak,
                .memory = base.memory,
                .verdict = answer->verdict,
+               .short_of = answer->short_of,
                .faster = base.tokens_per_second > 0 ? answer->tokens_per_second / base.tokens_per_second : 0};
 }
 
@@ -136,6 +140,19 @@ nlohmann::ordered_json to_json(const std::vector<Lever>& levers) {
   return all;
 }
 
+namespace {
+
+/// Where each lever alone is too little. A run that fits has levers that fit.
+std::string none_fits(const std::vector<Lever>& levers) {
+  const bool none =
+      std::ranges::all_of(levers, [](const Lever& lever) { return lever.verdict == cluster::Verdict::does_not_fit; });
+  return none ? "  no single option makes it fit: --find max-micro-batch or max-sequence says how far down, more ranks "
+                "(--world-size) or two options together do\n"
+              : "";
+}
+
+}  // namespace
+
 std::string to_text(const std::vector<Lever>& levers, ShowBytes show) {
   if (levers.empty()) return "what if: no single option that is modelled lowers the peak\n";
   std::string text = "what if, each alone and simulated anew";
@@ -152,7 +169,7 @@ std::string largest_text(const std::vector<Lever>& levers, ShowBytes show) {
   if (levers.empty()) return "";
   const Lever& largest = levers.front();
   return "  largest lever: " + largest.option + ", " + show(largest.saved) + " less (" + show(largest.peak) + ")" +
-         outcome_text(largest) + "\n";
+         outcome_text(largest) + "\n" + none_fits(levers);
 }
 
 }  // namespace shard::commands

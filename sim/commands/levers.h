@@ -21,7 +21,8 @@ namespace shard::commands {
 struct LeverAnswer {
   Bytes peak;  ///< of the rank that has most; of a host's memory, of all its ranks
   cluster::Verdict verdict{};
-  double tokens_per_second = 0;  ///< 0: not known
+  double tokens_per_second = 0;      ///< 0: not known
+  std::optional<Memory> short_of{};  ///< where it does not fit: what there is too little of
 };
 
 /// One option more than what was asked, and the peak then.
@@ -31,7 +32,8 @@ struct Lever {
   Bytes saved;
   Memory memory{};             ///< whose peak
   cluster::Verdict verdict{};  ///< of all memories: one may be lower for another that is too small
-  double faster = 0;           ///< tokens per second beside what was asked: 0.5 is half as many; 0: not known
+  std::optional<Memory> short_of{};
+  double faster = 0;  ///< tokens per second beside what was asked: 0.5 is half as many; 0: not known
 };
 
 /// What levers start from.

@@ -368,11 +368,16 @@ Result<Simulated> find(std::span<const std::string> arguments, std::unique_ptr<S
   return std::move(*best);
 }
 
+/// What there is too little of; none where it fits, or where nothing says it.
+std::optional<Memory> short_of(const Simulated& simulated) {
+  if (const auto* own = std::get_if<engine::Simulation>(&simulated.figures)) return own->short_of();
+  if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures)) return like->short_of();
+  return std::nullopt;
+}
+
 /// The host's memory where that is too small, else the device's.
 Memory memory_to_lower(const Simulated& simulated) {
-  std::optional<Memory> small;
-  if (const auto* own = std::get_if<engine::Simulation>(&simulated.figures)) small = own->short_of();
-  if (const auto* like = std::get_if<like::LikeResult>(&simulated.figures)) small = like->short_of();
+  const std::optional<Memory> small = short_of(simulated);
   return small && is_host(*small) ? Memory::host : Memory::device;
 }
 
@@ -399,25 +404,28 @@ Result<void> add_levers(std::span<const std::string> arguments, SimulateCommand&
     return cli::contradiction(line.command.describe("what-if") + " is not known for " + line.command.describe("like"),
                               "leave --what-if out");
   const Memory memory = memory_to_lower(simulated);
-  line.levers = find_levers(
-      {.peak = peak_of(simulated, memory),
-       .memory = memory,
-       .tokens_per_second = speed_of(simulated),
-       .micro_batch = simulated.planned->strategy.micro_batch,
-       .has_disk = line.command.given("disk-path")},
-      [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
-        // Who answers for what was asked answers for what is changed, too.
-        std::vector<cli::Change> all(changes.begin(), changes.end());
-        if (simulated.instead || !line.command.given("like")) all.push_back({"like", simulated.taken.memory_of});
-        const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
-        if (!next) return next.error();
-        const Result<Simulated> figures =
-            simulate_strategy((*next)->command, (*next)->simulate,
-                              {.inputs = inputs, .note = [](const std::vector<std::string>&) {}, .base = &simulated});
-        if (!figures) return figures.error();
-        return LeverAnswer{
-            .peak = peak_of(*figures, memory), .verdict = figures->verdict(), .tokens_per_second = speed_of(*figures)};
-      });
+  line.levers =
+      find_levers({.peak = peak_of(simulated, memory),
+                   .memory = memory,
+                   .tokens_per_second = speed_of(simulated),
+                   .micro_batch = simulated.planned->strategy.micro_batch,
+                   .has_disk = line.command.given("disk-path")},
+                  [&](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
+                    // Who answers for what was asked answers for what is changed, too.
+                    std::vector<cli::Change> all(changes.begin(), changes.end());
+                    if (simulated.instead || !line.command.given("like"))
+                      all.push_back({"like", simulated.taken.memory_of});
+                    const Result<std::unique_ptr<SimulateCommand>> next = read_line(arguments, all);
+                    if (!next) return next.error();
+                    const Result<Simulated> figures = simulate_strategy(
+                        (*next)->command, (*next)->simulate,
+                        {.inputs = inputs, .note = [](const std::vector<std::string>&) {}, .base = &simulated});
+                    if (!figures) return figures.error();
+                    return LeverAnswer{.peak = peak_of(*figures, memory),
+                                       .verdict = figures->verdict(),
+                                       .tokens_per_second = speed_of(*figures),
+                                       .short_of = short_of(*figures)};
+                  });
   return {};
 }
 

@@ -136,6 +136,16 @@ Result<void> simulate_own(const SimulateOptions& o, const SimulateRequest& reque
   return {};
 }
 
+/// FSDP's shards are fp32 under bf16 as under autocast, unless the model was made in 16 bits.
+std::string what_rests_wide(const plan::Strategy& strategy, const like::EagerOptions& eager) {
+  const bool in_groups =
+      eager.framework == like::eager::Framework::fsdp1 || eager.framework == like::eager::Framework::fsdp2;
+  if (!in_groups || strategy.storage() == Dtype::f32) return "";
+  return eager.masters ? ", parameters and optimizer rest in fp32 (--masters none: in " +
+                             std::string(plan::to_string(strategy.precision)) + ", as of a model loaded so)"
+                       : ", parameters and optimizer rest in it, too (--masters fp32: in fp32)";
+}
+
 /// Both, in the same way.
 Result<void> simulate_other(const cli::Command& command, const SimulateOptions& o, const like::Framework& framework,
                             const SimulateRequest& request, Simulated& simulated) {
@@ -162,6 +172,7 @@ Result<void> simulate_other(const cli::Command& command, const SimulateOptions& 
   result->host = cluster::host_room(simulated.cluster, ranks, o.strategy.placement.host_capacity);
   simulated.taken = assumed(*simulated.planned->model, simulated.planned->strategy, simulated.cluster.name, capacity);
   simulated.taken.memory_of = result->framework;
+  if (eager) simulated.taken.precision_remark = what_rests_wide(simulated.planned->strategy, simulated.eager);
   simulated.taken.host_capacity = result->host.capacity;
   simulated.figures = std::move(*result);
   return {};

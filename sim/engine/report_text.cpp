@@ -26,11 +26,6 @@ std::string device_line(const Simulation& s, ShowBytes show) {
   return cluster::account_of(peak, s.room(), show) + ", headroom " + show(*s.headroom()) + "\n";
 }
 
-/// "70.00 GiB of 64.00 GiB"
-std::string host_figures(const Simulation& s, ShowBytes show) {
-  return show(s.host_peak) + (s.host.capacity ? " of " + show(*s.host.capacity) : "");
-}
-
 /// One row per category, one column per phase, at each phase's live peak.
 std::string memory_table(const ClassResult& c, ShowBytes show) {
   const int width = columns_of(show);
@@ -122,16 +117,13 @@ std::string verdict_text(const Simulation& s, const std::optional<Change>& chang
   const bool host_short = s.short_of().value_or(Memory::device) != Memory::device;
   const std::string headline = cluster::headline_of(s.verdict());
   const std::string device = device_line(s, show);
-  const std::string pinned = s.pinned_peak > Bytes{0} ? ", " + show(s.pinned_peak) + " of it pinned\n" : "\n";
   std::string text;
   if (host_short) {
     text = headline + cluster::host_account(s.host_peak, s.pinned_peak, s.host, show) + "\n";
     text += (s.device_capacity ? "device memory: " : "") + device;
   } else {
     text = (s.device_capacity ? headline : "") + device;
-    if (s.host_peak > Bytes{0})
-      text += "host memory: " + host_figures(s, show) + (s.host.capacity ? " of a host" : " at the peak of a host") +
-              pinned;
+    if (s.host_peak > Bytes{0}) text += cluster::host_line(s.host_peak, s.pinned_peak, s.host, show);
   }
   const Bytes disk = s.largest(Memory::disk).peak[static_cast<std::size_t>(Memory::disk)];
   if (disk > Bytes{0}) text += "disk: " + show(disk) + " of a rank\n";

@@ -21,7 +21,8 @@ constexpr std::string_view kCurriculum = "sequences keep one length here (--sequ
 constexpr std::string_view kRecompute =
     "counts only where the model's own code calls deepspeed.checkpointing: --recompute block says here that it does";
 constexpr std::string_view kInference = "of inference, not of a training step";
-constexpr std::string_view kPinned = "host memory is always pinned here";
+constexpr std::string_view kPinned =
+    "host memory is always pinned here; where DeepSpeed's is told, as its optimizer's is";
 constexpr std::string_view kSwap = "how DeepSpeed stages data on its way to host or disk: not modelled";
 constexpr std::string_view kTuning =
     "DeepSpeed's autotuner tries strategies; shardscope search and simulate predict them";

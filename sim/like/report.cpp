@@ -134,9 +134,13 @@ ShowBytes unit_of(const MemoryAnswer& r) {
 }
 
 std::string verdict_text(const MemoryAnswer& r, ShowBytes show) {
-  if (r.short_of().value_or(Memory::device) == Memory::device)
-    return r.device_capacity ? cluster::verdict_line(r.verdict(), r.peak_reserved(), r.room(), show, " reserved")
-                             : cluster::unlimited_line(r.peak_reserved(), r.room(), show, " reserved");
+  if (r.short_of().value_or(Memory::device) == Memory::device) {
+    const std::string device = r.device_capacity
+                                   ? cluster::verdict_line(r.verdict(), r.peak_reserved(), r.room(), show, " reserved")
+                                   : cluster::unlimited_line(r.peak_reserved(), r.room(), show, " reserved");
+    if (r.host_of_all() == Bytes{0}) return device;
+    return device + cluster::host_line(r.host_of_all(), r.pinned_of_all(), r.host, show);
+  }
   return cluster::headline_of(r.verdict()) + cluster::host_account(r.host_of_all(), r.pinned_of_all(), r.host, show) +
          "\ndevice memory: " + cluster::account_of(r.peak_reserved(), r.room(), show, " reserved") + "\n";
 }

@@ -273,6 +273,12 @@ eager::Update update_of(const plan::Strategy& s, const EagerOptions& options) {
   return on_gpu || options.update == eager::Update::fused ? options.update : eager::Update::for_loop;
 }
 
+/// FSDP's CPUOffloadPolicy does, DeepSpeed's configuration by its release.
+bool pins_by_default(const EagerOptions& options) {
+  return options.framework == eager::Framework::fsdp1 || options.framework == eager::Framework::fsdp2 ||
+         (row_of(options).library == eager::Library::deepspeed && eager::kPinsOffloaded.holds(options.deepspeed));
+}
+
 bool is_pinned(Pin pin, bool usual) {
   return pin == Pin::usual ? usual : pin == Pin::yes;
 }
@@ -281,7 +287,7 @@ eager::ShardingOptions sharding_of(const model::Model& model, const plan::Strate
   const eager::Scalar compute = scalar_of(s.precision);
   const eager::Scalar wide = options.masters ? eager::Scalar::f32 : compute;
   const bool in_groups = options.framework == eager::Framework::fsdp1 || options.framework == eager::Framework::fsdp2;
-  const bool pinned = is_pinned(options.pin_memory, in_groups);
+  const bool pinned = is_pinned(options.pin_memory, pins_by_default(options));
   const bool titan = options.code == eager::Code::torchtitan;
   return {.framework = options.framework,
           .make = row_of(options).make,

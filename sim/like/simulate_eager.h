@@ -14,7 +14,7 @@ namespace shard::like {
 
 struct Framework;
 
-/// Whether host memory is pinned; usually FSDP's is, and DeepSpeed's is not.
+/// Whether host memory is pinned; usually as the framework does where nothing is said.
 enum class Pin : std::uint8_t { usual, yes, no };
 /// reduce_dtype of FSDP's mixed precision: usually what parameters rest in.
 enum class ReduceIn : std::uint8_t { usual, fp32, precision };

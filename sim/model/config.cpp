@@ -2,6 +2,7 @@
 #include "sim/model/config.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -107,8 +108,11 @@ const FamilyTable* family_of_class(std::string_view architecture) {
 const FamilyTable* find_family(ConfigFields& fields, const std::string& architecture) {
   if (fields.find({"model_type"}) == nullptr) {
     if (const FamilyTable* table = family_of_class(architecture)) return table;
+    const bool is_of_deepspeed =
+        fields.find({"zero_optimization"}) != nullptr || fields.find({"train_micro_batch_size_per_gpu"}) != nullptr;
     fields.malformed("model_type", "is missing; without it the model's shape is unknown",
-                     "add \"model_type\": \"gpt2\", \"llama\" or that of another family");
+                     is_of_deepspeed ? "DeepSpeed's configuration is --ds-config FILE, and --model the model's"
+                                     : "add \"model_type\": \"gpt2\", \"llama\" or that of another family");
     return nullptr;
   }
   const std::string type = fields.text({"model_type"}, "");
@@ -142,6 +146,18 @@ Result<void> set_layers(nlohmann::json& json, const FamilyTable* family, std::in
   return {};
 }
 
+/// What a model's size hangs on and the file does not say; a file may leave out what its class has anyway.
+std::string absent_shape(const std::vector<ConfigValue>& values) {
+  constexpr std::array<std::string_view, 7> kShape{
+      "num_hidden_layers", "n_layer", "num_layers", "hidden_size", "n_embd", "d_model", "intermediate_size"};
+  std::string text;
+  for (const ConfigValue& value : values)
+    if (value.source == ConfigValue::Source::default_value && std::ranges::find(kShape, value.key) != kShape.end())
+      text +=
+          (text.empty() ? "not in the file, and so the default of its class: " : ", ") + value.key + " " + value.value;
+  return text;
+}
+
 }  // namespace
 
 Result<ConfiguredModel> parse_config(std::string_view text, std::string_view name, std::string_view file,
@@ -172,6 +188,8 @@ Result<ConfiguredModel> parse_config(std::string_view text, std::string_view nam
     result.model.notes.push_back("architecture " + architecture + " read; " +
                                  (family == nullptr ? "an mlp" : result.model.class_name) + " is built");
   }
+  if (family != nullptr)
+    if (std::string note = absent_shape(fields.values()); !note.empty()) result.model.notes.push_back(std::move(note));
   for (std::string& note : fields.misspelling_notes()) result.model.notes.push_back(std::move(note));
   result.values = fields.values();
   return result;

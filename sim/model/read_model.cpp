@@ -125,9 +125,14 @@ Result<ConfiguredModel> read_configured_model(std::string_view whole) {
     const bool looks_like_path = argument.find('/') != std::string_view::npos || argument.ends_with(".json");
     if (looks_like_path || (fault && fault != std::errc::no_such_file_or_directory)) {
       Error error = unreadable(path, fault ? fault.message() : "No such file or directory");
+      const std::size_t slash = argument.find('/');
+      const bool is_of_hub = slash != 0 && slash == argument.rfind('/') && !argument.ends_with(".json") &&
+                             !fs::exists(fs::path(argument).parent_path(), fault);
       if (const std::string known = known_of_hub(argument); !known.empty())
         error.help =
             "a hub's name? Nothing is downloaded: --model " + known + " is known here, or give its config.json";
+      else if (is_of_hub)
+        error.help = "a hub's name? Nothing is downloaded: give the config.json that lies there";
       return error;
     }
     return unknown_name(argument);

@@ -38,6 +38,22 @@ sys.exit(17)
   EXPECT_EQ(outcome.exit_code, 17) << outcome.err;
 }
 
+TEST_F(Recipe, TakesAsManySamplesAsDeepSpeedsFileSays) {
+  scratch_.write("packages/transformers.py", R"(import json, sys
+sys.exit(20 + json.load(open(sys.argv[1]))["micro_batch"])
+)");
+  scratch_.write("ds.json", R"({"train_micro_batch_size_per_gpu": 3})");
+  scratch_.write("auto.json", R"({"train_micro_batch_size_per_gpu": "auto"})");
+  const auto samples = [&](const std::string& file, const Words& more) {
+    Words words{"--recipe", "hf-trainer", "--model", "gpt2", "--ds-config", file};
+    words.insert(words.end(), more.begin(), more.end());
+    return recipe(words).exit_code - 20;
+  };
+  EXPECT_EQ(samples("ds.json", {}), 3);
+  EXPECT_EQ(samples("ds.json", {"--micro-batch", "5"}), 5);
+  EXPECT_EQ(samples("auto.json", {}), 1);
+}
+
 /// "auto" of DeepSpeed's file is what TrainingArguments say.
 TEST_F(Recipe, TrainsInThePrecisionThatItSaysWhereDeepSpeedsFileLeavesItOpen) {
   scratch_.write("packages/transformers.py", R"(import sys, types

@@ -95,6 +95,7 @@ const std::vector<Mistake> kCommands = {
     {"NoValue", {"simulate", "--model"}, 2, {"--model needs a value", "--model NAME|PATH"}},
     {"ModelMissing", {"simulate"}, 2, {"--model is required", "--model NAME|PATH"}},
     {"Positional", {"simulate", "gpt2-nano"}, 2, {"unexpected argument 'gpt2-nano'"}},
+    {"ProgramWithoutDashes", {"dryrun", "train.py"}, 2, {"'shardscope dryrun -- python3 train.py'"}},
     {"Twice", {"simulate", "--model", "gpt2", "--model", "gpt2-xl"}, 2, {"--model is given twice"}},
     {"UnknownValue", {"simulate", "--model", "gpt2-nano", "--unit", "chnk"}, 2, {"'chnk'", "did you mean 'chunk'?"}},
     {"OutOfRange",

@@ -256,6 +256,11 @@ TEST(UsersNames, AreMetWithTheOneThatWasMeantOrWhoAnswersInstead) {
            {{"--model", "gpt2", "--pipeline-parallel", "2"}, "pipeline parallelism is not modelled: " + dry},
            {{"--model", "gpt2", "--context-parallel", "2"}, "context parallelism is not modelled: " + dry},
            {{"--model", "gpt2", "--lora", "8"}, "adapters (LoRA) are not modelled: " + dry},
+           {{"--model", "gpt2", "--cluster", "A100"}, "did you mean 'a100-40gb-x8' or 'a100-80gb-x8'?"},
+           {{"--model", "Qwen/Qwen2-1.5B"}, "a hub's name? Nothing is downloaded: give the config.json"},
+           {{"--model", "gpt2", "--like", "FSDP2"}, "did you mean 'fsdp2'?"},
+           {{"--model", "gpt2", "--like", "zero3"}, "'deepspeed' with '--stage 3'"},
+           {{"--model", "gpt2", "--offload_optimizer_device", "cpu"}, "here it is '--optimizer-placement host'"},
            {{"--model", "gpt2", "--gradient-accumulation", "4"}, "here it is '--global-batch'"},
            {{"--model", "gpt2", "--min-chunk-size-mb", "4"}, "'shardscope search' has it: --min-chunk"}}) {
     const Outcome outcome = shardscope(joined({"simulate"}, words));
@@ -263,6 +268,12 @@ TEST(UsersNames, AreMetWithTheOneThatWasMeantOrWhoAnswersInstead) {
     EXPECT_THAT(outcome.err, HasSubstr(help));
   }
   EXPECT_THAT(shardscope({"search", "--model", "gpt2", "--min-chunk-size-mb", "1"}).err, HasSubstr("'--min-chunk'"));
+}
+
+TEST(UsersNames, FlagsWithAYesAreFlags) {
+  const json said = answer({"simulate", "--model", "gpt2", "--bf16", "true", "--gradient_checkpointing", "True"});
+  EXPECT_EQ(taken(said, "precision"), "bf16");
+  EXPECT_EQ(said["strategy"]["recompute"], "block");
 }
 
 TEST(UsersDefaults, WithoutAClusterTheMachineIsSaidToBeOurChoice) {

@@ -84,7 +84,9 @@ TEST(ConfigDropouts, AreThoseAboveZeroWithTheirKeysOneOfEachValue) {
 
 TEST(ConfigNotes, WhatAFamilyIsPredictedAsIsSaidAndNotItsDropout) {
   const ConfiguredModel c = configure(R"({"model_type": "gemma2", "num_hidden_layers": 1, "attention_dropout": 0.5})");
-  EXPECT_THAT(c.model.notes, ElementsAre("windows of attention are predicted as attention to the whole sequence"));
+  EXPECT_THAT(c.model.notes, ElementsAre("windows of attention are predicted as attention to the whole sequence",
+                                         "not in the file, and so the default of its class: hidden_size 2304, "
+                                         "intermediate_size 9216"));
 }
 
 TEST(ConfigNotes, UnusualArchitecturesAndMisspeltKeysAreNoted) {
@@ -92,6 +94,7 @@ TEST(ConfigNotes, UnusualArchitecturesAndMisspeltKeysAreNoted) {
                              "architectures": ["LlamaForSequenceClassification"]})")
                   .notes,
               ElementsAre("architecture LlamaForSequenceClassification read; LlamaForCausalLM is built",
+                          "not in the file, and so the default of its class: hidden_size 4096, intermediate_size 11008",
                           "key 'hiden_size' is not read; did you mean 'hidden_size'?"));
 }
 

@@ -65,6 +65,10 @@ inline constexpr VersionRule kReplacesLinear{
     Library::deepspeed, "stage 3 replaces linear() for models of which it did not see the making", 1908, 0,
     "dry runs of 0.18.9; 0.19.8's runtime/zero/partition_parameters.py:1090, which 0.19.0 has not"};
 
+inline constexpr VersionRule kPinsOffloaded{
+    Library::deepspeed, "what is offloaded is pinned unless told otherwise", 1905, 0,
+    "pull request 8207; 0.19.8's runtime/zero/offload_config.py:45 and 75, pin_memory"};
+
 /// Every rule of every library.
 [[nodiscard]] std::span<const VersionRule> version_rules();
 

@@ -2,6 +2,7 @@
 #include "sim/like/frameworks/framework.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "sim/model/closest_name.h"
 
@@ -104,10 +105,20 @@ std::string older_ones(const Framework& framework) {
 
 Error unknown_framework(std::string_view name) {
   std::vector<std::string> full_names;
-  for (const Framework& framework : frameworks()) full_names.push_back(framework.full_name());
+  std::vector<std::string_view> names;
+  for (const Framework& framework : frameworks()) {
+    full_names.push_back(framework.full_name());
+    names.push_back(framework.name);
+  }
   full_names.emplace_back(kOwnName);
   const std::vector<std::string_view> known(full_names.begin(), full_names.end());
   std::string help = model::did_you_mean(name, known);
+  if (help.empty()) help = model::did_you_mean(name, names);
+  constexpr std::string_view kZero = "zero";
+  const bool is_stage =
+      name.size() > kZero.size() && name.back() >= '0' && name.back() <= '3' &&
+      std::ranges::equal(name.substr(0, kZero.size()), kZero, {}, [](unsigned char c) { return std::tolower(c); });
+  if (is_stage) help = std::string("ZeRO is 'deepspeed' with '--stage ") + name.back() + "';";
   if (!help.empty()) help += " ";
   help += "known: ";
   for (const Framework& framework : frameworks()) help += framework.full_name() + older_ones(framework) + ", ";

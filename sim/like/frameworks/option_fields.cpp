@@ -134,7 +134,7 @@ std::span<const OptionField> option_fields() {
            {"false", "the optimizer has flat parameters"})},
       {.option = "pin-memory",
        .help = "fsdp2, deepspeed: of what --placement puts on the host",
-       .place = choice<&EagerOptions::pin_memory>({{"usual", "as CPUOffloadPolicy does, and DeepSpeed does not"},
+       .place = choice<&EagerOptions::pin_memory>({{"usual", "pinned; of DeepSpeed before 0.19.5 pageable"},
                                                    {"true", "parameters' parts and their gradients are pinned"},
                                                    {"false", "they are pageable"}})},
       {.option = "sequence-parallel",
