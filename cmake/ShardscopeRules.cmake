@@ -94,14 +94,22 @@ function(shardscope_library name)
 endfunction()
 
 # Tests are compiled often and run once: what they test keeps its own optimisation.
-set(SHARDSCOPE_TEST_OPTIMIZATION "$<$<CONFIG:Release>:-O1>")
+set(SHARDSCOPE_TEST_OPTIMIZATION "$<IF:$<CONFIG:Release>,-O1,-O0>")
+# Of those that compute by themselves what is tested, or read much: they would run twice as long.
+set(SHARDSCOPE_COMPUTING_TEST_OPTIMIZATION "$<$<CONFIG:Release>:-O1>")
 
-# shardscope_test(NAME SOURCES ... LINKS ... [LABELS label] [APART ...] [DEFINITIONS ...]): one GoogleTest executable, discovered by ctest.
+# shardscope_test(NAME [COMPUTES] SOURCES ... LINKS ... [LABELS label] [APART ...] [DEFINITIONS ...]): one GoogleTest executable, discovered by ctest.
 # TEST_DATA (a macro) is the absolute path of tests/. With SHARDSCOPE_UNITY its sources are compiled several at once, but
 # for those that stand APART, whose helpers bear the plain names of others', and the headers of most are compiled once.
 # What is labelled full or product is declared with SHARDSCOPE_FULL_TESTS alone.
 function(shardscope_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;LABELS;APART;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;LINKS;LABELS;APART;DEFINITIONS" ${ARGN})
+  set(headers shardscope_test_headers)
+  set(optimization ${SHARDSCOPE_TEST_OPTIMIZATION})
+  if(ARG_COMPUTES)
+    set(headers shardscope_computing_test_headers)
+    set(optimization ${SHARDSCOPE_COMPUTING_TEST_OPTIMIZATION})
+  endif()
   if(ARG_LABELS MATCHES "full|product" AND NOT SHARDSCOPE_FULL_TESTS)
     return()
   endif()
@@ -109,11 +117,11 @@ function(shardscope_test name)
   if(SHARDSCOPE_UNITY)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    target_precompile_headers(${name} REUSE_FROM shardscope_test_headers)
+    target_precompile_headers(${name} REUSE_FROM ${headers})
     # What GCC 12 says of its own <string>, once that is precompiled.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
   endif()
-  target_compile_options(${name} PRIVATE ${SHARDSCOPE_TEST_OPTIMIZATION})
+  target_compile_options(${name} PRIVATE ${optimization})
   target_link_libraries(${name} PRIVATE shardscope_rules ${ARG_LINKS} shardscope_test_main GTest::gmock)
   target_compile_definitions(${name} PRIVATE TEST_DATA="${PROJECT_SOURCE_DIR}/tests" ${ARG_DEFINITIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
