@@ -107,10 +107,11 @@ Words of_accelerate(const Recipe& recipe, const DryRun& run) {
 /// later).
 bool has_fused_optimizer(const Recipe& recipe, const DryRun& run) {
   if (!has_new_transformers(run) || release_of(run.pytorch.version) < std::pair(2, 8)) return false;
-  const std::string text = text_of_file(recipe.ds_config.empty() ? recipe.accelerate_config : recipe.ds_config);
-  if (recipe.ds_config.empty()) return text.find("deepspeed_config_file") == std::string::npos;
-  const nlohmann::json said = nlohmann::json::parse(text, nullptr, false, true);
-  return said.is_object() && !said.contains("optimizer");
+  if (!recipe.ds_config.empty()) {
+    const nlohmann::json said = deepspeed_config(recipe);
+    return said.is_object() && !said.contains("optimizer");
+  }
+  return text_of_file(recipe.accelerate_config).find("deepspeed_config_file") == std::string::npos;
 }
 
 /// The file that says how the Trainer is sharded; without one no rule has its loop.

@@ -315,12 +315,16 @@ Result<void> check_recipe(const Recipe& recipe, const std::vector<std::string>& 
   return {};
 }
 
+nlohmann::json deepspeed_config(const Recipe& recipe) {
+  std::ifstream in(recipe.ds_config);
+  nlohmann::json said = nlohmann::json::parse(in, nullptr, false, true);
+  return said.is_object() ? said : nlohmann::json();
+}
+
 std::int64_t micro_batch_of(const Recipe& recipe) {
   constexpr std::int64_t kUsual = 1;
   if (recipe.micro_batch || recipe.ds_config.empty()) return recipe.micro_batch.value_or(kUsual);
-  std::ifstream in(recipe.ds_config);
-  const nlohmann::json said = nlohmann::json::parse(in, nullptr, false, true);
-  if (!said.is_object()) return kUsual;
+  const nlohmann::json said = deepspeed_config(recipe);
   const auto samples = said.find("train_micro_batch_size_per_gpu");  // "auto" is the Trainer's own
   return samples != said.end() && samples->is_number_integer() && *samples > 0 ? samples->get<std::int64_t>() : kUsual;
 }

@@ -26,6 +26,9 @@ struct Recipe {
 
 void declare_recipe(cli::Group group, Recipe& recipe);
 
+/// What --ds-config's file has; null where there is none, or it is no JSON, which DeepSpeed will say.
+[[nodiscard]] nlohmann::json deepspeed_config(const Recipe& recipe);
+
 /// Samples of one rank: as was said, or as DeepSpeed's file does, with which the Trainer must agree.
 [[nodiscard]] std::int64_t micro_batch_of(const Recipe& recipe);
 

@@ -2,7 +2,6 @@
 #include "sim/cluster/read_cluster.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -101,9 +100,7 @@ Cluster read_fields(JsonObject& json) {
 std::string cards_named(std::string_view argument, const std::vector<std::string_view>& names) {
   std::string text;
   for (const std::string_view name : names)
-    if (!argument.empty() && name.size() > argument.size() && name[argument.size()] == '-' &&
-        std::ranges::equal(name.substr(0, argument.size()), argument, {}, {},
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); }))
+    if (!argument.empty() && model::begins_with(name, std::string(argument) + "-"))
       text += (text.empty() ? "did you mean '" : "' or '") + std::string(name);
   return text.empty() ? text : text + "'?";
 }

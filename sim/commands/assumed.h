@@ -51,8 +51,7 @@ void print_assumed(cli::Format format, const cli::Command& command, const Assume
                    ShowBytes show = show_bytes);
 
 /// A line each for model, precision, dropout where there is any, batch, machine and whose memory it is, every value
-/// with "(given)", "(default)",
-/// "(derived)" or the line of a file behind it.
+/// with "(given)", "(default)", "(derived)" or the line of a file behind it.
 [[nodiscard]] std::string to_text(const cli::Command& command, const Assumed& assumed, ShowBytes show = show_bytes);
 
 /// {"model", "parameter_elements", "precision", "dropout", "sequence", "micro_batch", "global_batch", "world_size",

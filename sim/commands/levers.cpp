@@ -76,6 +76,15 @@ std::string outcome_text(const Lever& lever) {
          (of_another ? is_host(*lever.short_of) ? " the host" : " the device" : "");
 }
 
+/// Of a run that does not fit, where each lever alone is too little.
+std::string none_fits(const std::vector<Lever>& levers) {
+  const bool none =
+      std::ranges::all_of(levers, [](const Lever& lever) { return lever.verdict == cluster::Verdict::does_not_fit; });
+  return none ? "  no single option makes it fit: --find max-micro-batch or max-sequence says how far down, more ranks "
+                "(--world-size) or two options together do\n"
+              : "";
+}
+
 /// What is tried, each by itself.
 std::vector<std::vector<LeverChoice>> choices_for(const LeverBase& base) {
   std::vector<std::vector<LeverChoice>> all;
@@ -140,19 +149,6 @@ nlohmann::ordered_json to_json(const std::vector<Lever>& levers) {
   return all;
 }
 
-namespace {
-
-/// Where each lever alone is too little. A run that fits has levers that fit.
-std::string none_fits(const std::vector<Lever>& levers) {
-  const bool none =
-      std::ranges::all_of(levers, [](const Lever& lever) { return lever.verdict == cluster::Verdict::does_not_fit; });
-  return none ? "  no single option makes it fit: --find max-micro-batch or max-sequence says how far down, more ranks "
-                "(--world-size) or two options together do\n"
-              : "";
-}
-
-}  // namespace
-
 std::string to_text(const std::vector<Lever>& levers, ShowBytes show) {
   if (levers.empty()) return "what if: no single option that is modelled lowers the peak\n";
   std::string text = "what if, each alone and simulated anew";
@@ -165,11 +161,11 @@ std::string to_text(const std::vector<Lever>& levers, ShowBytes show) {
   return text;
 }
 
-std::string largest_text(const std::vector<Lever>& levers, ShowBytes show) {
+std::string largest_text(const std::vector<Lever>& levers, bool fits, ShowBytes show) {
   if (levers.empty()) return "";
   const Lever& largest = levers.front();
   return "  largest lever: " + largest.option + ", " + show(largest.saved) + " less (" + show(largest.peak) + ")" +
-         outcome_text(largest) + "\n" + none_fits(levers);
+         outcome_text(largest) + "\n" + (fits ? "" : none_fits(levers));
 }
 
 }  // namespace shard::commands

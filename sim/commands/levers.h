@@ -30,10 +30,10 @@ struct Lever {
   std::string option;  ///< as it is typed: "--recompute block"
   Bytes peak;
   Bytes saved;
-  Memory memory{};             ///< whose peak
-  cluster::Verdict verdict{};  ///< of all memories: one may be lower for another that is too small
-  std::optional<Memory> short_of{};
-  double faster = 0;  ///< tokens per second beside what was asked: 0.5 is half as many; 0: not known
+  Memory memory{};                   ///< whose peak
+  cluster::Verdict verdict{};        ///< of all memories: one may be lower for another that is too small
+  std::optional<Memory> short_of{};  ///< where it does not fit: what there is too little of
+  double faster = 0;                 ///< tokens per second beside what was asked: 0.5 is half as many; 0: not known
 };
 
 /// What levers start from.
@@ -56,6 +56,6 @@ struct LeverBase {
 /// All of them, a line each, under a heading.
 [[nodiscard]] std::string to_text(const std::vector<Lever>& levers, ShowBytes show);
 /// The one that saves most, as a line of the verdict; empty where none is known.
-[[nodiscard]] std::string largest_text(const std::vector<Lever>& levers, ShowBytes show);
+[[nodiscard]] std::string largest_text(const std::vector<Lever>& levers, bool fits, ShowBytes show);
 
 }  // namespace shard::commands

@@ -186,7 +186,7 @@ void print_opening(const SimulateCommand& o, const Simulated& simulated, const s
   if (format == cli::Format::json) return;
   std::ostream& out = format == cli::Format::table ? std::cout : std::cerr;
   cli::print(out, (o.found ? o.found->to_text() : "") + with_instead(o, simulated, verdict) +
-                      (o.levers ? largest_text(*o.levers, show) : "") + step + "\n");
+                      (o.levers ? largest_text(*o.levers, simulated.fits(), show) : "") + step + "\n");
   print_assumed(format, o.command, simulated.taken, show);
   print_foreign_files(format, o.foreign);
   if (!o.foreign.read.empty()) out << '\n';

@@ -35,6 +35,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool begins_with(std::string_view name, std::string_view beginning) {
+  return std::ranges::equal(name.substr(0, beginning.size()), beginning, {}, lower, lower);
+}
+
 std::optional<std::string_view> closest_name(std::string_view name, std::span<const std::string_view> candidates) {
   if (name.empty() || name.size() > kLongestName) return std::nullopt;
   std::optional<std::string_view> best;

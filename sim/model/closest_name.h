@@ -14,6 +14,9 @@ namespace shard::model {
 [[nodiscard]] std::optional<std::string_view> closest_name(std::string_view name,
                                                            std::span<const std::string_view> candidates);
 
+/// Whether `name` begins so, case ignored.
+[[nodiscard]] bool begins_with(std::string_view name, std::string_view beginning);
+
 /// "did you mean 'X'?", or "" when nothing is close.
 [[nodiscard]] std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 

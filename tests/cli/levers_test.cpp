@@ -35,6 +35,25 @@ TEST(Levers, TheLargestSavingComesFirstAndWhatSavesNothingIsLeftOut) {
   EXPECT_EQ(levers[2].option, "--no-reproducible");
 }
 
+/// A run that fits may have a lever that does not: it lowers one memory for another.
+TEST(Levers, ThatNoneIsEnoughIsSaidOfRunsThatDoNotFitAlone) {
+  const auto pulled = [](cluster::Verdict verdict) {
+    return find_levers({.peak = Bytes{100}, .micro_batch = 1},
+                       [=](std::span<const cli::Change> changes) -> Result<LeverAnswer> {
+                         if (has(changes, {"recompute", "block"}))
+                           return LeverAnswer{.peak = Bytes{50}, .verdict = verdict, .short_of = Memory::host};
+                         return Error{Errc::contradiction, "not modelled", "", ""};
+                       });
+  };
+  const auto text = [](const std::vector<Lever>& levers, bool fits) {
+    return largest_text(levers, fits, [](Bytes bytes) { return show_mib(bytes); });
+  };
+  const auto none = pulled(cluster::Verdict::does_not_fit);
+  EXPECT_NE(text(none, false).find("does not fit the host\n  no single option"), std::string::npos);
+  EXPECT_EQ(text(none, true).find("no single option"), std::string::npos);
+  EXPECT_EQ(text(pulled(cluster::Verdict::tight), false).find("no single option"), std::string::npos);
+}
+
 TEST(Levers, SayWhatTheyCostInSpeedWhereLawsCanTell) {
   const auto levers =
       find_levers({.peak = Bytes{100}, .tokens_per_second = 1000, .micro_batch = 1},

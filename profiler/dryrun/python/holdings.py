@@ -12,6 +12,7 @@ class Holdings:
     def __init__(self, torch, allocations):
         self.torch, self.allocations = torch, allocations
         self.marks = collections.deque(maxlen=MOST_MARKS)
+        self.compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
     def add(self, value, found, depth=DEEPEST):
         """Device and address of each tensor in it, whatever it is wrapped in."""
@@ -29,35 +30,21 @@ class Holdings:
                 self.add(each, found, depth - 1)
 
     def stepped(self, optimizer):
+        if self.compiling():
+            return
         held = {"parameter": [], "gradient": [], "optimizer_state": []}
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                self.add(parameter, held["parameter"])
-                if parameter.grad is not None:
-                    self.add(parameter.grad, held["gradient"])
-        for state in list(optimizer.state.values()):
-            self.add(state, held["optimizer_state"])
+        try:
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    self.add(parameter, held["parameter"])
+                    if parameter.grad is not None:
+                        self.add(parameter.grad, held["gradient"])
+            for state in list(optimizer.state.values()):
+                self.add(state, held["optimizer_state"])
+        except (AttributeError, RuntimeError, TypeError, ValueError):  # a tensor without memory, a group of something else
+            return
         self.marks.append((self.allocations(), held))
 
     def write(self, path):
         with open(path, "w") as file:
             json.dump({"marks": list(self.marks), "allocations": self.allocations()}, file)
-
-
-def prepare(torch, allocations):
-    """None of a PyTorch that has no optimizers."""
-    if not hasattr(torch, "Tensor"):
-        return None
-    holdings = Holdings(torch, allocations)
-    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
-
-    def stepped(optimizer):
-        if compiling():
-            return
-        try:
-            holdings.stepped(optimizer)
-        except (AttributeError, RuntimeError, TypeError, ValueError):  # a tensor without memory, a group of something else
-            pass
-
-    holdings.see = stepped
-    return holdings

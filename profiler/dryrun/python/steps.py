@@ -26,7 +26,7 @@ def prepare(torch):
     count = library.shardscope_standin_count_step
     phases = getattr(sys.modules["shardscope_phases"].prepare, "phases", None)  # none of a PyTorch that is not whole
     work = getattr(sys.modules["shardscope_work"].prepare, "work", None)
-    holdings = None if phases is None else sys.modules["shardscope_holdings"].prepare(torch, phases.allocations)
+    holdings = None if phases is None else sys.modules["shardscope_holdings"].Holdings(torch, phases.allocations)
     prepare.holdings = holdings
     seen = {"backward": 0, "at_step": -1, "captured": False}
     capturing = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", lambda: False)
@@ -41,7 +41,7 @@ def prepare(torch):
 
     def stepped(optimizer, arguments, more):
         if holdings is not None:
-            holdings.see(optimizer)
+            holdings.stepped(optimizer)
         # One step of training may be several of optimizers: of groups, of parts, one within another.
         if seen["backward"] == 0 or seen["backward"] != seen["at_step"]:
             seen["at_step"] = seen["backward"]

@@ -2,7 +2,6 @@
 #include "sim/like/frameworks/framework.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "sim/model/closest_name.h"
 
@@ -114,10 +113,7 @@ Error unknown_framework(std::string_view name) {
   const std::vector<std::string_view> known(full_names.begin(), full_names.end());
   std::string help = model::did_you_mean(name, known);
   if (help.empty()) help = model::did_you_mean(name, names);
-  constexpr std::string_view kZero = "zero";
-  const bool is_stage =
-      name.size() > kZero.size() && name.back() >= '0' && name.back() <= '3' &&
-      std::ranges::equal(name.substr(0, kZero.size()), kZero, {}, [](unsigned char c) { return std::tolower(c); });
+  const bool is_stage = model::begins_with(name, "zero") && name.back() >= '0' && name.back() <= '3';
   if (is_stage) help = std::string("ZeRO is 'deepspeed' with '--stage ") + name.back() + "';";
   if (!help.empty()) help += " ";
   help += "known: ";
