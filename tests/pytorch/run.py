@@ -11,6 +11,7 @@ A program's first comment says in lines `key: value` what comes out:
     reserved       bytes reserved at the peak               pinned   pinned host memory was taken
     out_of_memory  a request got none                       says     what stands in what it prints
     steps          training steps seen                      kernels  at least, in the step that is priced
+    phases         of the run, in the answer's order
 What changed with a PyTorch has several values: `peak: 4194304; 2.14: 17825792` is the second one's from 2.14 on.
 Recordings of GPUs in RECORDINGS are compared event by event (recordings.py).
 """
@@ -30,7 +31,7 @@ import recordings
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEYS = {"dryrun", "needs", "arguments", "exit", "signal", "peak", "reserved", "pinned", "out_of_memory", "says",
-        "steps", "kernels"}
+        "steps", "phases", "kernels"}
 TIME_LIMIT_SECONDS = 300
 
 
@@ -85,6 +86,9 @@ def faults_of(said, answer, code, text):
         faults.append(f"holders add up to {held}")
     if "steps" in said and answer.get("steps_seen") != int(said["steps"]):
         faults.append(f"{answer.get('steps_seen')} steps were seen")
+    phases = [each["phase"] for each in answer.get("phases", [])]
+    if "phases" in said and phases != said["phases"].split():
+        faults.append(f"phases are {' '.join(phases)}")
     if "kernels" in said and (answer.get("step") or {}).get("kernels", 0) < int(said["kernels"]):
         faults.append(f"the step is {answer.get('step')}")
     if said.get("pinned") == "1" and answer.get("pinned_host_peak_bytes", 0) <= 0:

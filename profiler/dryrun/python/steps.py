@@ -4,6 +4,7 @@ import ctypes
 import functools
 import os
 import sys
+import threading
 import time
 import weakref
 
@@ -51,20 +52,47 @@ def prepare(torch):
                 trained()
 
     optimizers.register_optimizer_step_post_hook(stepped)
-    backward = torch.autograd.backward
 
-    @functools.wraps(backward)
-    def counted(*arguments, **more):
+    def went_backward():
         seen["backward"] += 1
         count(1)
         if phases is not None:
             phases.went_backward()
-        return backward(*arguments, **more)
 
-    torch.autograd.backward = counted
+    see_backward(torch, went_backward)
     graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
     if graph is not None and hasattr(graph, "replay"):
         see_graphs(graph, seen, trained, work)
+
+
+def see_backward(torch, went_backward):
+    """Calls of backward, by the front door or, as pipelines have it (Megatron's custom_backward), by the engine's."""
+    backward = torch.autograd.backward
+    within = threading.local()
+
+    @functools.wraps(backward)
+    def counted(*arguments, **more):
+        went_backward()
+        outer, within.counted = getattr(within, "counted", False), True
+        try:
+            return backward(*arguments, **more)
+        finally:
+            within.counted = outer
+
+    torch.autograd.backward = counted
+    variable = getattr(torch.autograd, "Variable", None)
+    engine = type(getattr(variable, "_execution_engine", None))
+    if not hasattr(engine, "run_backward"):
+        return
+
+    class Engine(engine):
+        def run_backward(self, *arguments, accumulate_grad=False, **more):
+            # Without it gradients are the answer, as of torch.autograd.grad, and no parameter has any.
+            if accumulate_grad and not getattr(within, "counted", False):
+                went_backward()
+            return super().run_backward(*arguments, accumulate_grad=accumulate_grad, **more)
+
+    variable._execution_engine = Engine()
 
 
 def see_graphs(graph, seen, trained, work):
