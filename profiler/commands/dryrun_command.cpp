@@ -105,6 +105,7 @@ struct Options {
   std::string routing = "balanced";
   std::optional<std::int64_t> routings;
   bool assume_zeros = false;
+  bool first_run = false;
   std::int64_t behind = 0;
   bool addresses_upwards = false;
   std::optional<double> timeout_seconds;
@@ -145,6 +146,7 @@ Result<Card> card_of(const Options& options, const cluster::Cluster& cluster, co
                                                                  : cluster.devices_per_host,
                         .routing = std::move(*routing),
                         .times = options.time,
+                        .first_run = options.first_run,
                         .assume_zeros = options.assume_zeros},
               .outside = cluster::outside_allocator(cluster, world_size)};
 }
@@ -298,6 +300,9 @@ void declare(cli::Command& command, Options& options) {
            "so many runs, each of which draws the experts at random, by --routing on average: least, median and "
            "largest peak")
       .least(1);
+  group.add_flag("first-run", &options.first_run,
+                 "as where the program never ran before: torch.compile times variants of its kernels, for which it takes "
+                 "memory; later runs find the best in its cache");
   group.add_choice(
       "addresses", &options.addresses_upwards,
       {{"down", false, "below earlier ones, as most Linux drivers"},

@@ -60,6 +60,7 @@ void add_rank(nlohmann::ordered_json& j, const RankRun& rank, const Card& card) 
                   {"function", run.unmet->function}};
   j["steps_seen"] = run.optimizer_steps;
   j["backward_calls"] = run.backward_calls;
+  j["kernels_taken_as_tuned"] = run.tuned_kernels;
   j["peak_allocated_bytes"] = rank.answer ? rank.answer->allocated_bytes : 0;
   j["peak_reserved_bytes"] = reserved_bytes(rank);
   j["verdict"] = to_string(verdict_of(rank, card));
@@ -144,6 +145,13 @@ std::string routing_text(const DryRun& run, const Card& card) {
     text += "assumed         " + name_of_routing(card.place.routing) + " routing, " + with_commas(each.each) + " of " +
             with_commas(each.experts) + " experts a token, at " + each.file + ":" + std::to_string(each.line) + "\n";
   return text;
+}
+
+/// What a program's first run takes and later ones do not, for people.
+std::string tuned_text(const DryRun& run) {
+  if (run.tuned_kernels == 0) return "";
+  return "assumed         torch.compile has tuned its kernels before (" + with_commas(run.tuned_kernels) +
+         "), as its cache has them from the second run on; of the first: --first-run\n";
 }
 
 /// Peaks of the parts of a run, where there is more than one.
@@ -315,7 +323,7 @@ std::string to_text(const DryRuns& runs, const Card& card, std::size_t top) {
   if (reserved > 0) text << "peak reserved   " << in_bytes(reserved) << "\n";
   if (reserved > 0 || run.unmet)
     text << cluster::verdict_line(verdict_of(rank, card), Bytes{reserved}, card.room()) << unmet_text(run);
-  text << training_text(run, answer.has_value()) << absent_text(run) << routing_text(run, card);
+  text << training_text(run, answer.has_value()) << absent_text(run) << routing_text(run, card) << tuned_text(run);
   if (run.pinned_peak_bytes > 0) text << "pinned on host  " << in_bytes(run.pinned_peak_bytes) << "\n";
   text << host_text(run);
   text << software_text(run) << replaced_text(run);

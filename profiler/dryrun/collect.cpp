@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "profiler/dryrun/holdings.h"
@@ -77,6 +78,14 @@ void add_routing(const fs::path& path, DryRun& run) {
                            .experts = said.value("experts", std::int64_t{0}),
                            .each = said.value("each", std::int64_t{0})});
   }
+}
+
+/// As python/tuned.py writes it.
+void add_tuned(const fs::path& path, DryRun& run) {
+  std::ifstream in(path);
+  std::set<std::string> kernels;
+  for (std::string kernel; std::getline(in, kernel);) kernels.insert(kernel);
+  run.tuned_kernels = std::ssize(kernels);
 }
 
 /// As recipes write it.
@@ -182,6 +191,7 @@ void collect(const fs::path& folder, DryRun& run) {
   std::ranges::sort(run.unknown_functions);
   add_absent(folder / "absent", run);
   add_routing(folder / "routing", run);
+  add_tuned(folder / "tuned", run);
   add_replaced(folder / "replaced", run);
   add_end(folder / "ended.json", run);
 }

@@ -37,6 +37,7 @@ struct Place {
   std::string routing = "balanced";  ///< of tokens to experts: as --routing says, or a JSON list of shares
   std::int64_t routing_draw = 0;     ///< which one at random that is so on average; 0: what is expected
   bool times = false;                ///< what a step gives the device is kept, so that it can be priced
+  bool first_run = false;            ///< torch.compile times its kernels (python/tuned.py)
   bool assume_zeros = false;         ///< what other ranks would send, where the program's own code looks at it
 };
 
@@ -96,6 +97,7 @@ struct DryRun {
   std::int64_t values_read = 0;  ///< copies to the host of what no kernel has computed: zeros
   std::int64_t optimizer_steps = 0;
   std::int64_t backward_calls = 0;
+  std::int64_t tuned_kernels = 0;  ///< of torch.compile, taken as tuned before (python/tuned.py)
 
   /// Of the process that kept most (standin/work.h, python/work.py); gone when the run's folder is. Empty: none.
   std::filesystem::path work;

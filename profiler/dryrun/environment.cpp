@@ -55,6 +55,7 @@ std::map<std::string, std::string> environment_of(const PyTorch& pytorch, const 
   // Of a program that starts its ranks itself all run, too.
   if (place.ranks.size() == static_cast<std::size_t>(place.world_size))
     environment["SHARDSCOPE_STANDIN_RANKS"] = exchange_folder(folder);
+  if (place.first_run) environment["SHARDSCOPE_DRYRUN_FIRST_RUN"] = "1";
   if (place.times) {
     environment["SHARDSCOPE_STANDIN_WORK"] = own;
     // That it has no CUPTI here is no news.

@@ -20,7 +20,7 @@ EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
   DO(small_values)                                                                                                \
   DO(assumptions) DO(routing) DO(alone) DO(alone_libraries) DO(together) DO(ranks) DO(recipe) DO(megatron_recipe) \
       DO(torchtitan_recipe) DO(smi) DO(cuda_python) DO(fine_tuning) DO(model_samples) DO(unwritten)               \
-          DO(llama_factory_recipe) DO(axolotl_recipe)
+          DO(llama_factory_recipe) DO(axolotl_recipe) DO(tuned)
 
 #define EMBED_PYTHON(NAME) EMBED(shardscope_embedded_##NAME, PYTHON_FILES "/" #NAME ".py")
 EACH_PYTHON_FILE(EMBED_PYTHON)

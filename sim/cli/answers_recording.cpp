@@ -19,6 +19,7 @@ what was asked for: `what`, `by`, `why`)"},
     {"out_of_memory", "whether the allocator was refused what it asked for"},
     {"unmet", "of such: `requests`, and of the last of them `bytes`, `file`, `line`, `function`", Presence::sometimes},
     {"steps_seen, backward_calls", "steps of optimizers; 0 of both: not the peak of training"},
+    {"kernels_taken_as_tuned", "of torch.compile, as its cache has them from the second run on; 0 with `--first-run`"},
     {"peak_allocated_bytes, peak_reserved_bytes, verdict, headroom_bytes",
      R"(what `torch.cuda.max_memory_allocated()` and `max_memory_reserved()` would say; `fits`, `tight`, `does_not_fit`; capacity less
 reserved and the most that lies outside)"},

@@ -120,7 +120,7 @@ def prepare(torch):
     work = load("work")
     load("holdings")
     steps = load("steps")
-    parts = [phases, work, steps, load("small_values")]
+    parts = [phases, work, steps, load("small_values"), load("tuned")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts += [load(name) for name in (["together"] if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else
                                           ["alone", "alone_libraries"])]
