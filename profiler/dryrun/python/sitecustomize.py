@@ -120,7 +120,7 @@ def prepare(torch):
     work = load("work")
     load("holdings")
     steps = load("steps")
-    parts = [phases, work, steps, load("small_values"), load("tuned")]
+    parts = [phases, work, steps, load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
         parts += [load(name) for name in (["together"] if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else
                                           ["alone", "alone_libraries"])]
@@ -160,6 +160,9 @@ class Finder(importlib.abc.MetaPathFinder):
         self.changes = {"torch": self.prepare_torch,
                         "torch.utils.file_baton": tell_of_locks,
                         **dict.fromkeys(("cuda.bindings.cyruntime", "cuda.ccudart"), self.prepare_cuda_python)}
+        if "SHARDSCOPE_DRYRUN_FIRST_RUN" not in os.environ:  # where Inductor's kernels are, and were before PyTorch 2.5
+            self.changes.update(dict.fromkeys(("torch._inductor.runtime.triton_heuristics",
+                                               "torch._inductor.triton_heuristics"), self.prepare_inductor))
 
     def prepare_torch(self, torch):
         for part in prepare(torch):
@@ -167,6 +170,9 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def prepare_cuda_python(self, module):
         load("cuda_python").take_over(module)
+
+    def prepare_inductor(self, module):
+        load("tuned").take_over(module)
 
     def find_spec(self, name, path=None, target=None):
         """What the other finders find. Whether a module is there is often asked long before it is loaded, if ever."""

@@ -11,7 +11,7 @@ def note(kernel):
         file.write(f"{kernel}\n")
 
 
-def take_for_tuned(heuristics):
+def take_over(heuristics):
     cache = getattr(heuristics, "AutotuneCache", None)
     if hasattr(cache, "read_best"):
         def read_best(entry, inductor_meta, configs):
@@ -22,20 +22,10 @@ def take_for_tuned(heuristics):
 
         cache.read_best = read_best
 
-    tuner = heuristics.CachingAutotuner
-
-    def benchmark_all_configs(kernel, *arguments, **more):
-        note(kernel.inductor_meta.get("kernel_name"))
-        return {launcher: float(number) for number, launcher in enumerate(kernel.launchers)}
-
+    tuner = getattr(heuristics, "CachingAutotuner", None)
     if hasattr(tuner, "benchmark_all_configs"):
+        def benchmark_all_configs(kernel, *arguments, **more):
+            note(kernel.inductor_meta.get("kernel_name"))
+            return {launcher: float(number) for number, launcher in enumerate(kernel.launchers)}
+
         tuner.benchmark_all_configs = benchmark_all_configs
-
-
-def prepare(torch):
-    pass
-
-
-# Where it is and was before PyTorch 2.5.
-prepare_later = {} if "SHARDSCOPE_DRYRUN_FIRST_RUN" in os.environ else dict.fromkeys(
-    ("torch._inductor.runtime.triton_heuristics", "torch._inductor.triton_heuristics"), take_for_tuned)
