@@ -393,10 +393,11 @@ void fill(void* to, int value, std::size_t bytes) {
   });
 }
 
-void written_by_kernel(const void* address) {
+void written_by_kernel(const void* address, std::size_t bytes) {
   memory().with_values([&](Values& values, Promises& promises) {
     values.drop_at(number_of(address));
-    promises.drop_at(number_of(address));
+    values.drop(number_of(address), bytes);
+    promises.drop(number_of(address), bytes);
   });
 }
 

@@ -64,7 +64,8 @@ void forget_values(void* to, std::size_t bytes);
 /// Whether every byte of a piece has a value or will have one, that is promised.
 [[nodiscard]] bool will_have_values(const void* from, std::size_t bytes);
 
-/// A kernel writes to what begins there, nobody knows what.
-void written_by_kernel(const void* address);
+/// A kernel writes to what begins there, nobody knows what: to so many bytes at least. What was copied in one piece
+/// with the first of them has no values any more either.
+void written_by_kernel(const void* address, std::size_t bytes);
 
 }  // namespace shard::standin

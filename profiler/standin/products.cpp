@@ -1,4 +1,5 @@
 // Products of cuBLAS and cuBLASLt: what stood where they write is gone, and what was asked for is kept.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,8 @@ using namespace shard::standin;
 namespace {
 
 constexpr int kFloat = 0;                // CUDA_R_32F
+constexpr int kDouble = 1, kHalf = 2;    // CUDA_R_64F, CUDA_R_16F
+constexpr int kBfloat16 = 14;            // CUDA_R_16BF
 constexpr int kComputeFloat = 68;        // CUBLAS_COMPUTE_32F
 constexpr int kNotTransposed = 0;        // CUBLAS_OP_N
 constexpr int kTransposesA = 3;          // CUBLASLT_MATMUL_DESC_TRANSA
@@ -38,14 +41,32 @@ Told& told() {
 struct Product {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   int a = kFloat, b = kFloat, result = kFloat, computes = kComputeFloat;
+  std::int64_t leading = 0;  ///< elements of the result from one column's begin to the next one's; 0: not known
 };
+
+/// Of cudaDataType; at least.
+std::size_t bytes_of(int type) {
+  switch (type) {
+    case kFloat: return 4;
+    case kDouble: return 8;
+    case kHalf:
+    case kBfloat16: return 2;
+    default: return 1;
+  }
+}
+
+/// What is certainly written: all columns of one matrix where nothing lies between them, else the first.
+std::size_t written_bytes(const Product& product) {
+  const std::int64_t columns = product.leading == product.m ? product.n : 1;
+  return static_cast<std::size_t>(std::max<std::int64_t>(product.m * columns, 1)) * bytes_of(product.result);
+}
 
 int done(const Product& product, const void* stream, void* to, const char* name) {
   keep_work(Work::product, stream,
             {product.m, product.n, product.k, product.batch, product.a, product.b, product.result, product.computes},
             name);
   behind().launch();
-  written_by_kernel(to);
+  written_by_kernel(to, written_bytes(product));
   return kSuccess;
 }
 
@@ -66,6 +87,7 @@ int done_by(const void* handle, Product product, void* to, const char* name) {
 struct Layout {
   std::uint64_t rows, columns;
   std::int32_t type, batch;
+  std::int64_t leading;
 };
 struct Operation {
   std::int32_t computes, transposes_a;
@@ -98,13 +120,14 @@ STANDIN int cublasSetMathMode(void* handle, int mode) {
   return kSuccess;
 }
 STANDIN int cublasSgemm_v2(void* handle, int, int, int m, int n, int k, const void*, const void*, int, const void*, int,
-                           const void*, void* to) {
-  return done_by(handle, {.m = m, .n = n, .k = k}, to, "cublasSgemm");
+                           const void*, void* to, int leading) {
+  return done_by(handle, {.m = m, .n = n, .k = k, .leading = leading}, to, "cublasSgemm");
 }
 STANDIN int cublasGemmEx(void* handle, int, int, int m, int n, int k, const void*, const void*, int a, int, const void*,
-                         int b, int, const void*, void* to, int result, int, int computes, int) {
-  return done_by(handle, {.m = m, .n = n, .k = k, .a = a, .b = b, .result = result, .computes = computes}, to,
-                 "cublasGemmEx");
+                         int b, int, const void*, void* to, int result, int leading, int computes, int) {
+  return done_by(handle,
+                 {.m = m, .n = n, .k = k, .a = a, .b = b, .result = result, .computes = computes, .leading = leading},
+                 to, "cublasGemmEx");
 }
 STANDIN int cublasSgemmStridedBatched(void* handle, int, int, int m, int n, int k, const void*, const void*, int,
                                       long long, const void*, int, long long, const void*, void* to, int, long long,
@@ -137,12 +160,13 @@ STANDIN int cublasLtMatmulDescSetAttribute(void* handle, int which, const void* 
     std::memcpy(&read<Operation>(handle).transposes_a, value, sizeof(std::int32_t));
   return kSuccess;
 }
-STANDIN int cublasLtMatrixLayoutCreate(void** handle, int type, std::uint64_t rows, std::uint64_t columns, long long) {
-  return make(handle, Layout{.rows = rows, .columns = columns, .type = type, .batch = 1});
+STANDIN int cublasLtMatrixLayoutCreate(void** handle, int type, std::uint64_t rows, std::uint64_t columns,
+                                       long long leading) {
+  return make(handle, Layout{.rows = rows, .columns = columns, .type = type, .batch = 1, .leading = leading});
 }
 STANDIN int cublasLtMatrixLayoutInit_internal(void* place, std::size_t, int type, std::uint64_t rows,
-                                              std::uint64_t columns, long long) {
-  read<Layout>(place) = {.rows = rows, .columns = columns, .type = type, .batch = 1};
+                                              std::uint64_t columns, long long leading) {
+  read<Layout>(place) = {.rows = rows, .columns = columns, .type = type, .batch = 1, .leading = leading};
   return kSuccess;
 }
 STANDIN int cublasLtMatrixLayoutDestroy(void* handle) {
@@ -171,6 +195,7 @@ STANDIN int cublasLtMatmul(void*, const void* operation, const void*, const void
                .a = first.type,
                .b = second.type,
                .result = last.type,
-               .computes = does.computes},
+               .computes = does.computes,
+               .leading = last.leading},
               stream, to, "cublasLtMatmul");
 }

@@ -45,7 +45,6 @@ class Promises {
   void add(const Promise& promise);
   /// What is written to is promised no more: whole pieces, since nobody promises half a number.
   void drop(std::uintptr_t address, std::size_t bytes);
-  void drop_at(std::uintptr_t address) { drop(address, 1); }
   /// One that a piece has a part of; none is left of it then.
   [[nodiscard]] std::optional<Promise> take(std::uintptr_t address, std::size_t bytes);
   /// The promise of a piece that is wholly within one, as of that piece.

@@ -128,7 +128,7 @@ TEST(DeviceMemory, WhatAKernelWroteToReadsAsZeros) {
   int seen[3] = {-1, -1, -1};
   copy(pointer, given, sizeof(given));
   copy(pointer + 100, pointer, sizeof(given));
-  written_by_kernel(pointer + 1);
+  written_by_kernel(pointer + 1, 1);
   copy(seen, pointer, sizeof(seen));
   EXPECT_EQ(seen[2], 0) << "all that was copied there at once";
   copy(seen, pointer + 100, sizeof(seen));

@@ -139,7 +139,7 @@ TEST(Promises, EndWhereSomethingElseIsWritten) {
   fill(piece.at(), 0, 8);
   EXPECT_EQ(value_at<std::int64_t>(piece.at()), 0);
   promise(piece.at(), 8, seven());
-  written_by_kernel(piece.at());
+  written_by_kernel(piece.at(), 1);
   EXPECT_EQ(value_at<std::int64_t>(piece.at()), 0);
   promise(piece.at(), 8, seven());
   forget_values(piece.at(), 4);

@@ -83,87 +83,6 @@ class Reader:
                                f"--rank all they do{own}")
 
 
-def lone_store(torch):
-    """A store for one rank among others that do not exist: what they would write is there when it is asked for."""
-    from datetime import timedelta
-
-    class LoneStore(torch.distributed.Store):
-        def __init__(self, world_size):
-            super().__init__()
-            self.world_size, self.values = world_size, {}
-
-        def set(self, key, value):
-            self.values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-        def get(self, key):
-            return self.values.get(key, bytes(128))
-
-        def add(self, key, amount):
-            # Whoever counts waits for all: the others have counted, too.
-            count = int(self.values.get(key, b"0")) + (amount * self.world_size if amount > 0 else amount)
-            self.values[key] = str(count).encode()
-            return count
-
-        def compare_set(self, key, expected, desired):
-            if self.values.get(key, b"") == (expected.encode() if isinstance(expected, str) else bytes(expected)):
-                self.set(key, desired)
-            return self.values.get(key, b"")
-
-        def delete_key(self, key):
-            return self.values.pop(key, None) is not None
-
-        def num_keys(self):
-            return len(self.values)
-
-        def check(self, keys):
-            # Ranks tell each other of faults so: there are none.
-            return all(key in self.values for key in keys)
-
-        def wait(self, keys, timeout=None):
-            pass
-
-        def set_timeout(self, timeout):
-            pass
-
-        @property
-        def timeout(self):
-            return timedelta(seconds=300)
-
-        def append(self, key, value):
-            self.values[key] = self.values.get(key, b"") + value
-
-        def multi_get(self, keys):
-            return [self.get(key) for key in keys]
-
-        def multi_set(self, keys, values):
-            for key, value in zip(keys, values):
-                self.set(key, value)
-
-        def has_extended_api(self):
-            return True
-
-        def clone(self):
-            return self  # a group that is split off another has a connection of its own: to the same values
-
-    return LoneStore
-
-
-def join_others(torch):
-    """Rendezvous of a run of several ranks returns at once."""
-    rendezvous = sys.modules.get("torch.distributed.rendezvous")
-    if rendezvous is None or not hasattr(rendezvous, "_rendezvous_handlers"):
-        return
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    store = lone_store(torch)(size)  # kept: PyTorch holds what is C++ of it alone
-
-    def handler(url, timeout=None, **more):
-        handler.store = store
-        yield store, rank, size
-
-    for scheme in ("env", "tcp", "file"):
-        rendezvous._rendezvous_handlers[scheme] = handler
-
-
 # Threads of NCCL's groups ask the store, which is Python's, whether another rank has failed: longer than there is Python.
 ASKED_OF_OTHERS = ("TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_PROPAGATE_ERROR")
 
@@ -439,7 +358,7 @@ def prepare(torch):
     numbers = sys.modules["shardscope_small_values"].numbers
     if numbers is not None:
         numbers.reader = reader
-    join_others(torch)
+    sys.modules["shardscope_alone_store"].join_others(torch, reader)
     keep_own_objects(torch, reader)
     lone_gloo(torch, reader)
     ask_nobody(torch)

@@ -116,6 +116,7 @@ def prepare(torch):
     torch.cuda._lazy_call(lambda: recording.start(torch))
     load("routing")
     load("assumptions")
+    load("alone_store")
     phases = load("phases")
     work = load("work")
     load("holdings")
@@ -159,10 +160,10 @@ class Finder(importlib.abc.MetaPathFinder):
     def __init__(self):
         self.changes = {"torch": self.prepare_torch,
                         "torch.utils.file_baton": tell_of_locks,
-                        **dict.fromkeys(("cuda.bindings.cyruntime", "cuda.ccudart"), self.prepare_cuda_python)}
-        if "SHARDSCOPE_DRYRUN_FIRST_RUN" not in os.environ:  # where Inductor's kernels are, and were before PyTorch 2.5
-            self.changes.update(dict.fromkeys(("torch._inductor.runtime.triton_heuristics",
-                                               "torch._inductor.triton_heuristics"), self.prepare_inductor))
+                        **dict.fromkeys(("cuda.bindings.cyruntime", "cuda.ccudart"), self.prepare_cuda_python),
+                        # Where Inductor's kernels are, and were before PyTorch 2.5.
+                        **dict.fromkeys(("torch._inductor.runtime.triton_heuristics",
+                                         "torch._inductor.triton_heuristics"), self.prepare_inductor)}
 
     def prepare_torch(self, torch):
         for part in prepare(torch):
@@ -172,7 +173,11 @@ class Finder(importlib.abc.MetaPathFinder):
         load("cuda_python").take_over(module)
 
     def prepare_inductor(self, module):
-        load("tuned").take_over(module)
+        if "SHARDSCOPE_DRYRUN_FIRST_RUN" not in os.environ:
+            load("tuned").take_over(module)
+        values = sys.modules.get("shardscope_small_values")
+        if values is not None and values.numbers is not None:
+            values.numbers.take_over_compiled(module)
 
     def find_spec(self, name, path=None, target=None):
         """What the other finders find. Whether a module is there is often asked long before it is loaded, if ever."""

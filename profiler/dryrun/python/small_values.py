@@ -31,6 +31,9 @@ maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero log
 abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
 unique_consecutive scatter_add index_add clamp_min clamp_max isin isinf multinomial rand rand_like randint randint_like
 randperm bernoulli""".split()
+# Whose results the host does not compute; in their memory may be values of what was there before.
+NEVER_KNOWN = """empty empty_like new_empty randn randn_like exp log sigmoid tanh softmax log_softmax rsqrt reciprocal relu
+logsumexp""".split()
 # Of what these get only the shape matters.
 LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
 # What these draw depends on the GPU's generator alone, so that what is computed again for backward is the same.
@@ -225,11 +228,24 @@ class Numbers:
         return (type(made) in self.kinds and type(first) in self.kinds and
                 made.untyped_storage().data_ptr() == first.untyped_storage().data_ptr())
 
+    def forget_all(self, made, arguments):
+        """What is made of values that nobody knows: in its memory may be what was there before."""
+        if isinstance(made, tuple):
+            for each in made:
+                self.forget_all(each, arguments)
+        elif self.is_made_on_gpu(made) and not any(isinstance(each, self.torch.Tensor) and (
+                type(each) not in self.kinds or self.is_part(made, (each,))) for each in arguments):
+            self.forget(made.data_ptr(), self.extent_of(made) * made.element_size())
+
     def call(self, function, in_place, arguments, more):
         if function.__name__ in LIKE:
             made = function(*arguments, **more)
             if type(made) in self.kinds and made.is_cuda and self.is_small(made):
                 self.set_all(made, LIKE[function.__name__])
+            return made
+        if function.__name__ in NEVER_KNOWN:
+            made = function(*arguments, **more)
+            self.forget_all(made, arguments)
             return made
         each = self.assumed.each_of(arguments[0]) if function.__name__ == "all" and arguments else None
         if each is not None:
@@ -259,6 +275,7 @@ class Numbers:
         if "out" not in more:
             self.restore(seen, written)
         if inputs is None:
+            self.forget_all(made, arguments)
             self.assumed.make(function, arguments, more, made)
             return made
         values = None
@@ -404,6 +421,23 @@ class Numbers:
             self.reader.refuse("what is computed of that which other ranks send")
         return answer
 
+    def take_over_compiled(self, heuristics):
+        """What kernels of torch.compile write to they name, and nobody knows it."""
+        tuner = getattr(heuristics, "CachingAutotuner", None)
+        run = getattr(tuner, "run", None)
+        if run is None:
+            return
+
+        @functools.wraps(run)
+        def wrapped(kernel, *arguments, **more):
+            result = run(kernel, *arguments, **more)
+            for name, value in zip(kernel.fn.arg_names, arguments):
+                if name.startswith(("out_ptr", "in_out_ptr")):
+                    self.forget_all(value, ())
+            return result
+
+        tuner.run = wrapped
+
     def is_made_on_gpu(self, made):
         """Whether a function without inputs made a tensor there."""
         return type(made) in self.kinds and made.is_cuda and self.is_small(made)
@@ -429,7 +463,7 @@ def prepare(torch):
     with contextlib.suppress(ImportError):
         from torch.utils._device import _device_constructors
         _device_constructors()
-    for name in METHODS:
+    for name in (*METHODS, *NEVER_KNOWN):
         function = getattr(torch.Tensor, name, None)
         if function is not None:
             in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
@@ -439,7 +473,7 @@ def prepare(torch):
     for kind in (torch.Tensor, torch.nn.Parameter):
         not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
-    for module, name in [(torch.nn.functional, "one_hot"), (torch._C._nn, "pad"), *((torch, name) for name in FUNCTIONS)]:
+    for module, name in [(torch.nn.functional, "one_hot"), (torch._C._nn, "pad"), *((torch, name) for name in (*FUNCTIONS, *NEVER_KNOWN))]:
         function = getattr(module, name, None)
         if function is None:
             continue

@@ -109,6 +109,10 @@ PROGRAMS = {
              lambda r: 896),
     "by_store": ("store = dist.distributed_c10d._get_default_store()\nif r == 0: store.set('width', '832')\n"
                  "train(int(store.get('width')))", lambda r: 832),
+    "by_parts_in_the_store": ("store = dist.distributed_c10d._get_default_store()\nstore.append('parts', 'ab'); dist.barrier()\n"
+                              "train(64 * len(store.get('parts')))", lambda r: 512),
+    "by_whether_it_is_stored": ("store = dist.distributed_c10d._get_default_store()\nif r == 1: store.set('go', '1')\n"
+                                "dist.barrier()\ntrain(448 if store.check(['go']) else 64)", lambda r: 448),
     "all_agree": ("mine = torch.tensor([7, 7], device=dev); other = mine.clone(); dist.broadcast(other, 2)\n"
                   "flag = (mine == other).all()\nassert torch.equal(mine, other) and bool(flag)\ntrain(704)", lambda r: 704),
     "a_vote": ("vote = torch.tensor([r == 3], device=dev).int(); dist.all_reduce(vote)\n"
