@@ -82,6 +82,36 @@ TEST_F(MegatronRecipe, WithoutFlashAttnCudnnsAttentionRunsAndTheAnswerSaysSo) {
   EXPECT_EQ(json_of(installed, 0)["replaced"].size(), 0);
 }
 
+/// apex's products for weights' gradients take nothing of the allocator; whoever asks for one is told what ran.
+TEST_F(MegatronRecipe, WithoutApexWeightsGradientsAreAddedUpAndTheAnswerSaysSo) {
+  scratch_.write("clone/pretrain_gpt.py", R"(import sys, types
+import fused_weight_gradient_mlp_cuda as apex
+import torch
+torch.cuda.current_blas_handle = lambda: 7
+class Matrix(types.SimpleNamespace):
+    def numel(self): return self.shape[0] * self.shape[1]
+    def data_ptr(self): return 4096
+if "--bf16" in sys.argv:
+    apex.wgrad_gemm_accum_fp32(*(Matrix(shape=s, dtype=d) for s, d in
+        (((8, 4), "torch.bfloat16"), ((8, 6), "torch.bfloat16"), ((6, 4), "torch.float32"))))
+print("SAID", getattr(apex, "OWN", False))
+)");
+  const auto asked = [&](const char* arguments) {
+    scratch_.write("args.json", arguments);
+    return recipe({"--recipe", "megatron", "--megatron", "clone", "--megatron-args", "args.json", "--json"});
+  };
+  const Outcome used = asked(R"({"--bf16": true})");
+  EXPECT_THAT(used.err, HasSubstr("SAID False"));
+  const auto replaced = json_of(used, 0)["replaced"];
+  ASSERT_EQ(replaced.size(), 1);
+  EXPECT_EQ(replaced[0]["what"], "apex's fused weight gradients");
+  EXPECT_EQ(json_of(asked(R"({"--num-layers": 2})"), 0)["replaced"].size(), 0);
+  scratch_.write("packages/fused_weight_gradient_mlp_cuda.py", "OWN = True\ndef wgrad_gemm_accum_fp32(*_): pass\n");
+  const Outcome installed = asked(R"({"--bf16": true})");
+  EXPECT_THAT(installed.err, HasSubstr("SAID True"));
+  EXPECT_EQ(json_of(installed, 0)["replaced"].size(), 0);
+}
+
 TEST_F(MegatronRecipe, ReadsALaunchScript) {
   const std::string said = this->said("train.sh", R"(#!/bin/bash
 export HIDDEN=512

@@ -180,6 +180,14 @@ def without_flash(words, variables):
     note_replaced("--attention-backend flash", "cuDNN's fused attention", "flash-attn is not installed")
 
 
+def without_apex():
+    """Gradients of weights that apex would add up: PyPI does not have it, and what it takes is known."""
+    import apex_products  # not beside it where it is asked for stages
+    from fine_tuning import note_replaced
+    apex_products.take_its_place(lambda: note_replaced(
+        "apex's fused weight gradients", "products that take as much", "apex is not installed"))
+
+
 def act_as_root(module, name):
     """One rank alone does what the first of its tensor-parallel group does where that one tells the others."""
     from megatron.core import parallel_state
@@ -227,6 +235,7 @@ def run(spec):
         raise SystemExit(f"shardscope dryrun: no arguments of Megatron's were found in {spec['megatron_args']}: a launch "
                          "script, or YAML or JSON with MODEL_ARGS")
     without_flash(words, variables)
+    without_apex()
     os.environ.update(variables)
     script = script_of(words, spec.get("script"))
     unknown = {word[0] for word in words for part in word[1:] if "$" in os.path.expandvars(part)}
