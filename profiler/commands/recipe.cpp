@@ -26,7 +26,7 @@ constexpr const char* kRecipeFolder = "shardscope-recipe";
 
 constexpr Bytes kLongest{std::int64_t{16} << 20};
 /// What several programs import.
-constexpr std::array<std::string_view, 3> kShared{"apex_products.py", "fine_tuning.py", "model_samples.py"};
+constexpr std::array<std::string_view, 3> kShared{"apex_parts.py", "fine_tuning.py", "model_samples.py"};
 
 /// The text of a config.json: of a file, of a folder that has one, or of a known model.
 Result<std::string> config_text(const std::string& model) {

@@ -106,6 +106,19 @@ print("SAID", getattr(apex, "OWN", False))
   ASSERT_EQ(replaced.size(), 1);
   EXPECT_EQ(replaced[0]["what"], "apex's fused weight gradients");
   EXPECT_EQ(json_of(asked(R"({"--num-layers": 2})"), 0)["replaced"].size(), 0);
+  // How many rows of scores a block of apex's softmax has, by which Megatron decides whether it takes it.
+  scratch_.write("clone/pretrain_gpt.py", R"(import apex, scaled_masked_softmax_cuda as softmax
+print("ROWS", *(softmax.get_batch_per_block(64, keys, 2, 4) for keys in (17, 64, 128, 129, 4096)))
+try: from apex.optimizers import FusedAdam
+except ImportError: print("NO OPTIMIZER")
+)");
+  const Outcome asks = asked(R"({"--bf16": true})");
+  EXPECT_THAT(asks.err, HasSubstr("ROWS 8 8 8 4 4"));
+  EXPECT_THAT(asks.err, HasSubstr("NO OPTIMIZER"));
+  scratch_.write("clone/pretrain_gpt.py", R"(import fused_weight_gradient_mlp_cuda as apex
+apex.wgrad_gemm_accum_fp32()
+print("SAID", apex.OWN)
+)");
   scratch_.write("packages/fused_weight_gradient_mlp_cuda.py", "OWN = True\ndef wgrad_gemm_accum_fp32(*_): pass\n");
   const Outcome installed = asked(R"({"--bf16": true})");
   EXPECT_THAT(installed.err, HasSubstr("SAID True"));

@@ -181,11 +181,10 @@ def without_flash(words, variables):
 
 
 def without_apex():
-    """Gradients of weights that apex would add up: PyPI does not have it, and what it takes is known."""
-    import apex_products  # not beside it where it is asked for stages
+    """What apex would do: PyPI does not have it, and what its parts take is known."""
+    import apex_parts  # not beside it where it is asked for stages
     from fine_tuning import note_replaced
-    apex_products.take_its_place(lambda: note_replaced(
-        "apex's fused weight gradients", "products that take as much", "apex is not installed"))
+    apex_parts.take_their_place(lambda what: note_replaced(what, "what takes as much", "apex is not installed"))
 
 
 def act_as_root(module, name):
