@@ -11,19 +11,16 @@
 
 EMBED(shardscope_embedded_standin, STANDIN_LIBRARY)
 /// Names of python/*.py.
-#define EACH_PYTHON_FILE(DO)                                                                                      \
-  DO(sitecustomize)                                                                                               \
-  DO(steps)                                                                                                       \
-  DO(holdings)                                                                                                    \
-  DO(phases)                                                                                                      \
-  DO(work)                                                                                                        \
-  DO(small_values)                                                                                                \
-  DO(assumptions)                                                                                                 \
-  DO(routing)                                                                                                     \
-  DO(alone)                                                                                                       \
-  DO(alone_store) DO(alone_libraries) DO(together) DO(ranks) DO(recipe) DO(megatron_recipe) DO(torchtitan_recipe) \
-      DO(smi) DO(cuda_python) DO(fine_tuning) DO(model_samples) DO(unwritten) DO(llama_factory_recipe)            \
-          DO(axolotl_recipe) DO(tuned) DO(apex_parts)
+#define EACH_PYTHON_FILE(DO)                                                                                         \
+  DO(sitecustomize)                                                                                                  \
+  DO(steps)                                                                                                          \
+  DO(holdings)                                                                                                       \
+  DO(phases)                                                                                                         \
+  DO(work)                                                                                                           \
+  DO(small_values)                                                                                                   \
+  DO(followed) DO(assumptions) DO(routing) DO(alone) DO(alone_store) DO(alone_libraries) DO(together) DO(ranks)      \
+      DO(recipe) DO(megatron_recipe) DO(torchtitan_recipe) DO(smi) DO(cuda_python) DO(fine_tuning) DO(model_samples) \
+          DO(unwritten) DO(llama_factory_recipe) DO(axolotl_recipe) DO(tuned) DO(apex_parts)
 
 #define EMBED_PYTHON(NAME) EMBED(shardscope_embedded_##NAME, PYTHON_FILES "/" #NAME ".py")
 EACH_PYTHON_FILE(EMBED_PYTHON)

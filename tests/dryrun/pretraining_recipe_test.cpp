@@ -88,6 +88,7 @@ TEST_F(MegatronRecipe, WithoutApexWeightsGradientsAreAddedUpAndTheAnswerSaysSo) 
 import fused_weight_gradient_mlp_cuda as apex
 import torch
 torch.cuda.current_blas_handle = lambda: 7
+torch.empty(4096)
 class Matrix(types.SimpleNamespace):
     def numel(self): return self.shape[0] * self.shape[1]
     def data_ptr(self): return 4096
@@ -105,6 +106,8 @@ print("SAID", getattr(apex, "OWN", False))
   const auto replaced = json_of(used, 0)["replaced"];
   ASSERT_EQ(replaced.size(), 1);
   EXPECT_EQ(replaced[0]["what"], "apex's fused weight gradients");
+  const auto software = json_of(used, 0)["software"];
+  EXPECT_TRUE(software.contains("apex") && software["apex"].is_null()) << software;
   EXPECT_EQ(json_of(asked(R"({"--num-layers": 2})"), 0)["replaced"].size(), 0);
   // How many rows of scores a block of apex's softmax has, by which Megatron decides whether it takes it.
   scratch_.write("clone/pretrain_gpt.py", R"(import apex, scaled_masked_softmax_cuda as softmax

@@ -2,6 +2,7 @@
 # same names, and taking of the allocator what apex's take (csrc/layer_norm_cuda*, contrib/csrc/layer_norm/ln_api.cpp,
 # csrc/megatron/fused_weight_gradient_dense*, csrc/megatron/scaled_*softmax*); each that runs is named in the answer.
 import ctypes
+import importlib.machinery
 import importlib.util
 import sys
 import types
@@ -14,10 +15,12 @@ PARTS_OF_GRADIENTS = 16  # sums of rows that a normalisation's backward adds up 
 
 class Lazy(types.ModuleType):
     """A module whose members are made when they are asked for: PyTorch is not loaded yet."""
+    stands_in = True  # sitecustomize.py
 
     def __init__(self, name, **members):
         super().__init__(name)
         self.__path__, self.made_by = [], members
+        self.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
         sys.modules[name] = self
 
     def __getattr__(self, name):

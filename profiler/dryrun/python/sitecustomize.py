@@ -24,7 +24,8 @@ SOFTWARE = {"torch": "torch", "triton": "triton", "transformers": "transformers"
             "deepspeed": "deepspeed", "peft": "peft", "trl": "trl", "bitsandbytes": "bitsandbytes",
             "llamafactory": "llamafactory", "torchtitan": "torchtitan", "megatron.core": "megatron-core",
             "flash_attn": "flash-attn", "transformer_engine": "transformer-engine", "apex": "apex",
-            "xformers": "xformers", "liger_kernel": "liger-kernel", "torchao": "torchao"}
+            "xformers": "xformers", "liger_kernel": "liger-kernel", "torchao": "torchao",
+            "fla": "flash-linear-attention", "mamba_ssm": "mamba-ssm", "causal_conv1d": "causal-conv1d"}
 OPTIONAL = ("flash_attn", "transformer_engine", "apex", "xformers", "liger_kernel")
 
 
@@ -68,12 +69,12 @@ class Recording:
         from importlib import metadata
         found = {}
         for module, package in SOFTWARE.items():
-            if module in sys.modules:
+            if module in sys.modules and not hasattr(sys.modules[module], "stands_in"):
                 try:
                     found[module] = metadata.version(package)
                 except metadata.PackageNotFoundError:
                     found[module] = str(getattr(sys.modules[module], "__version__", "unknown"))
-            elif module in OPTIONAL:
+            elif module in OPTIONAL or module == "causal_conv1d" and "fla" in sys.modules:  # which takes PyTorch's without
                 found[module] = None
         with open(os.path.join(FOLDER, f"{os.getpid()}.software"), "w") as file:
             json.dump(found, file)
@@ -114,9 +115,8 @@ def load(name):
 def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
-    load("routing")
-    load("assumptions")
-    load("alone_store")
+    for name in ("routing", "assumptions", "followed", "alone_store"):
+        load(name)
     phases = load("phases")
     work = load("work")
     load("holdings")

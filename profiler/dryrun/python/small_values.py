@@ -10,40 +10,9 @@ import weakref
 
 MOST_ELEMENTS, MOST_BYTES = 1 << 16, 1 << 20
 UNKNOWN, KNOWN, OF_OTHERS = 0, 1, 2
+followed = sys.modules["shardscope_followed"]
 
-METHODS = """__iand__ __ior__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
-__itruediv__ __floordiv__ __rfloordiv__ __mod__ __pow__ __neg__ __invert__ __and__ __or__ __xor__ __eq__ __ne__ __lt__
-__le__ __gt__ __ge__ __setitem__ __getitem__ add add_ sub sub_ mul mul_ div div_ fill_ zero_ copy_ sum mean max min amax
-amin prod any all argmax argmin eq ne lt le gt ge clamp clamp_ abs neg sqrt floor ceil round long int float double bool
-half bfloat16 to type cumsum diff sort unique nonzero repeat clone contiguous masked_fill masked_fill_ masked_select
-logical_and logical_or logical_not bitwise_and bitwise_or equal isnan isfinite new_zeros new_ones new_full new_tensor
-index_select gather scatter scatter_ count_nonzero bincount topk norm argsort argwhere reshape flatten expand_as
-repeat_interleave unique_consecutive histc index_put index_put_ index_add index_add_ index_copy_ index_fill_ scatter_add
-scatter_add_ scatter_reduce scatter_reduce_ put_ masked_scatter_ masked_scatter multinomial isinf addcmul_ addcdiv_ lerp_ neg_ abs_ pow_
-sqrt_ cumsum_ eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_not_ bitwise_and_ bitwise_or_ bitwise_xor_
-cpu tolist bernoulli bernoulli_ random_ uniform_ floor_divide_ remainder_ floor_ ceil_ round_ exp_ log_ clamp_min clamp_max
-clamp_min_ clamp_max_""".split()
-IN_PLACE = ("__setitem__", "__iand__", "__ior__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 numbers = None
-FUNCTIONS = """ones zeros full arange ones_like zeros_like full_like scalar_tensor cat concat concatenate stack vstack
-hstack sum mean max min prod any all eq ne lt le gt ge equal allclose where add sub mul div floor_divide remainder
-maximum minimum clamp argmax argmin cumsum diff sort unique bincount nonzero logical_and logical_or logical_not isnan isfinite
-abs sqrt count_nonzero masked_select topk amax amin argsort argwhere scatter gather repeat_interleave histc
-unique_consecutive scatter_add index_add clamp_min clamp_max isin isinf multinomial rand rand_like randint randint_like
-randperm bernoulli""".split()
-# Whose results the host does not compute; in their memory may be values of what was there before.
-NEVER_KNOWN = """empty empty_like new_empty randn randn_like exp log sigmoid tanh softmax log_softmax rsqrt reciprocal relu
-logsumexp""".split()
-# Of what these get only the shape matters.
-LIKE = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}
-# What these draw depends on the GPU's generator alone, so that what is computed again for backward is the same.
-DRAWN = ("rand", "rand_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "random_", "uniform_",
-         "multinomial")
-# By which the host reads.
-READ = ("cpu", "to", "tolist", "copy_")
-# As many elements come out of these as the host knows of a mask, or of numbers of repeats.
-COUNTED = {"nonzero", "argwhere", "where", "masked_select", "__getitem__", "__setitem__", "repeat_interleave", "unique",
-           "unique_consecutive"}
 
 
 class Numbers:
@@ -238,12 +207,12 @@ class Numbers:
             self.forget(made.data_ptr(), self.extent_of(made) * made.element_size())
 
     def call(self, function, in_place, arguments, more):
-        if function.__name__ in LIKE:
+        if function.__name__ in followed.LIKE:
             made = function(*arguments, **more)
             if type(made) in self.kinds and made.is_cuda and self.is_small(made):
-                self.set_all(made, LIKE[function.__name__])
+                self.set_all(made, followed.LIKE[function.__name__])
             return made
-        if function.__name__ in NEVER_KNOWN:
+        if function.__name__ in followed.NEVER_KNOWN:
             made = function(*arguments, **more)
             self.forget_all(made, arguments)
             return made
@@ -254,9 +223,9 @@ class Numbers:
             return made
         if function.__name__ == "any" and self.assumed.draws_again():
             return self.assumed.answer_any(function(*arguments, **more))
-        if function.__name__ in READ:
+        if function.__name__ in followed.READ:
             arguments = self.as_read(function.__name__, arguments, more)
-        seed = self.seed_of(more) if function.__name__ in DRAWN else None
+        seed = self.seed_of(more) if function.__name__ in followed.DRAWN else None
         inputs, states, seen, written = None, [], [], None
         with self.unwrapped(), contextlib.suppress(LookupError, RuntimeError, NotImplementedError):
             if in_place and type(arguments[0]) in self.kinds and arguments[0].is_cuda and self.is_small(arguments[0]):
@@ -266,10 +235,12 @@ class Numbers:
         if written is not None and inputs is None:
             self.forget(*written)  # it becomes something that the host does not know, unless that is copied there
         name = function.__name__
-        count = self.count_of(function, arguments, more) if name in COUNTED else None
+        count = self.count_of(function, arguments, more) if name in followed.COUNTED else None
         if count is not None and name == "__getitem__" and arguments[0].requires_grad:
             arguments = self.by_numbers(arguments[0], arguments[1], count)
             count = None
+        if name == "bincount":
+            arguments, more = self.with_bins(arguments, more)
         with self.finding(count):
             made = function(*arguments, **more)
         if "out" not in more:
@@ -385,6 +356,14 @@ class Numbers:
                 return found * whole // mask.numel()
             return found
 
+    def with_bins(self, arguments, more):
+        """Of how many bins there are PyTorch asks the GPU, unless as many are asked for."""
+        value = self.known(arguments[0]) if arguments else None
+        if value is None or value.numel() == 0:
+            return arguments, more
+        given = arguments[2] if len(arguments) > 2 else more.get("minlength", 0)
+        return arguments[:2], {**more, "minlength": max(given, int(value.max()) + 1)}
+
     def count_of_different(self, function, arguments, more):
         value = self.known(arguments[0]) if arguments else None
         if value is None or value.numel() == 0 or not arguments[0].is_cuda:
@@ -463,17 +442,18 @@ def prepare(torch):
     with contextlib.suppress(ImportError):
         from torch.utils._device import _device_constructors
         _device_constructors()
-    for name in (*METHODS, *NEVER_KNOWN):
+    for name in (*followed.METHODS, *followed.NEVER_KNOWN):
         function = getattr(torch.Tensor, name, None)
         if function is not None:
-            in_place = name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+            in_place = name in followed.IN_PLACE or (name.endswith("_") and not name.endswith("__"))
             setattr(torch.Tensor, name, numbers.wrap(function, in_place))
     numbers.assumed.take_over_bounds(torch.nn.init)
     numbers.assumed.take_over_descent(torch.optim.LBFGS)
     for kind in (torch.Tensor, torch.nn.Parameter):
         not_a_sequence(kind)
     builtins = getattr(torch.jit, "_builtins", None)  # what torch.jit.script knows functions by
-    for module, name in [(torch.nn.functional, "one_hot"), (torch._C._nn, "pad"), *((torch, name) for name in (*FUNCTIONS, *NEVER_KNOWN))]:
+    of_torch = ((torch, name) for name in (*followed.FUNCTIONS, *followed.NEVER_KNOWN))
+    for module, name in [(torch.nn.functional, "one_hot"), (torch._C._nn, "pad"), *of_torch]:
         function = getattr(module, name, None)
         if function is None:
             continue

@@ -18,3 +18,6 @@ assert of_tokens.shape == (sum(padded.tolist()), width), of_tokens.shape
 assert bias.repeat_interleave(torch.full((experts,), 32, device="cuda"), dim=0).shape == (256, width)
 of_tokens.sum().backward()
 assert bias.grad.shape == bias.shape
+counts = torch.bincount(chosen.view(-1))
+assert counts.shape == (experts,) and sum(counts.tolist()) == tokens * each, counts
+assert chosen.view(-1).bincount(minlength=2 * experts).shape == (2 * experts,)
