@@ -13,10 +13,12 @@ Watchdog::Watchdog(int ranks, std::chrono::milliseconds deadline, Time start)
 void Watchdog::heard(const RankLines::Beat& beat, Time now) {
   if (beat.rank.value < 0 || static_cast<std::size_t>(beat.rank.value) >= ranks_.size()) return;
   Watched& rank = ranks_[static_cast<std::size_t>(beat.rank.value)];
-  if (!rank.came || rank.place != beat.place || rank.blocking != beat.blocking) moved_ = now;
+  // Its first beats may come before the run has said where it is: it has started, as its coming told.
+  const RunPlace place = beat.place.part == RunPart::none ? rank.place : beat.place;
+  if (!rank.came || rank.place != place || rank.blocking != beat.blocking) moved_ = now;
   rank.came = true;
   rank.heard = now;
-  rank.place = beat.place;
+  rank.place = place;
   rank.blocking = beat.blocking;
 }
 

@@ -47,6 +47,13 @@ TEST_F(WatchdogTest, ALongStepIsNoFault) {
   EXPECT_EQ(after(milliseconds{100'000}), "");
 }
 
+/// The thread that sends beats may begin before the run has said where it is.
+TEST_F(WatchdogTest, ABeatThatKnowsNoPlaceLeavesARankWhereItWas) {
+  beat(0, {RunPart::start});
+  beat(0, {});
+  EXPECT_EQ(watchdog_.place_of(Rank{0}), (RunPlace{RunPart::start}));
+}
+
 TEST_F(WatchdogTest, ARankFallsSilent) {
   beating_ = {0, 1, 2};
   EXPECT_EQ(after(milliseconds{5000}), "");
