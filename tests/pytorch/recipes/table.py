@@ -80,8 +80,8 @@ def write(path, rows, versions, recipes):
            "GPU. Peaks are of what PyTorch has allocated; the verdict counts in what is outside of its allocator. Where a recipe does",
            "not fit, the peak is what it takes on such a card with ample memory. Configurations that state no model, card or number of",
            "ranks (DeepSpeed's, accelerate's) have those of the table, which are ours. Seconds are those of the slower rank, beside",
-           "other work. Megatron-LM's mean a clone and Transformer Engine without apex; Megatron-Bridge's tables and axolotl's examples",
-           "are not here: the dry run has no recipe for either.", "",
+           "other work. Megatron-LM's mean a clone and Transformer Engine, with parts of the dry run's own in place of apex's; axolotl's",
+           "examples and Megatron-Bridge's tables are not here, for the latter there is no recipe.", "",
            f"Newest row: {max(ran, default='none')}. Versions:", ""]
     for name in sorted(versions):
         out.append(f"- `{name}`: " + ", ".join(f"{package} {version}" for package, version in versions[name].items()))
