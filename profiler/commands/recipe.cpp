@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kRecipeFolder = "shardscope-recipe";
 
 constexpr Bytes kLongest{std::int64_t{16} << 20};
-/// What several programs import.
+/// What programs import.
 constexpr std::array<std::string_view, 3> kShared{"apex_parts.py", "fine_tuning.py", "model_samples.py"};
 
 /// The text of a config.json: of a file, of a folder that has one, or of a known model.

@@ -18,7 +18,7 @@ namespace shard::standin {
 namespace {
 
 constexpr std::size_t kMostArguments = 16, kLongestArgument = 2048;
-/// Of output_by_name: a number of elements, and a function with what offset_calculator.h of PyTorch makes of strides.
+/// Of output_by_name: a number of elements, and a function with PyTorch's table of strides (Strides, below).
 constexpr int kByStrides = -1;
 
 /// The end of this thread's stack, where the compiler's stubs keep arguments.

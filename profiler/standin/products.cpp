@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "profiler/standin/behind.h"
+#include "profiler/standin/cuda_types.h"
 #include "profiler/standin/device_memory.h"
 #include "profiler/standin/handles.h"
 #include "profiler/standin/work.h"
@@ -15,14 +16,12 @@ using namespace shard::standin;
 
 namespace {
 
-constexpr int kFloat = 0;                // CUDA_R_32F
-constexpr int kDouble = 1, kHalf = 2;    // CUDA_R_64F, CUDA_R_16F
-constexpr int kBfloat16 = 14;            // CUDA_R_16BF
 constexpr int kComputeFloat = 68;        // CUBLAS_COMPUTE_32F
 constexpr int kNotTransposed = 0;        // CUBLAS_OP_N
 constexpr int kTransposesA = 3;          // CUBLASLT_MATMUL_DESC_TRANSA
 constexpr int kBatchCount = 5;           // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT
 constexpr int kRows = 2, kColumns = 3;   // CUBLASLT_MATRIX_LAYOUT_ROWS, _COLS
+constexpr int kLeading = 4;              // CUBLASLT_MATRIX_LAYOUT_LD
 constexpr int kTypeOfLayout = 0;         // CUBLASLT_MATRIX_LAYOUT_TYPE
 constexpr int kComputeTensorFloat = 77;  // CUBLAS_COMPUTE_32F_FAST_TF32
 constexpr int kMathModeTensorFloat = 3;  // CUBLAS_TF32_TENSOR_OP_MATH
@@ -44,21 +43,10 @@ struct Product {
   std::int64_t leading = 0;  ///< elements of the result from one column's begin to the next one's; 0: not known
 };
 
-/// Of cudaDataType; at least.
-std::size_t bytes_of(int type) {
-  switch (type) {
-    case kFloat: return 4;
-    case kDouble: return 8;
-    case kHalf:
-    case kBfloat16: return 2;
-    default: return 1;
-  }
-}
-
 /// What is certainly written: all columns of one matrix where nothing lies between them, else the first.
 std::size_t written_bytes(const Product& product) {
   const std::int64_t columns = product.leading == product.m ? product.n : 1;
-  return static_cast<std::size_t>(std::max<std::int64_t>(product.m * columns, 1)) * bytes_of(product.result);
+  return static_cast<std::size_t>(std::max<std::int64_t>(product.m * columns, 1)) * bytes_of_cuda_type(product.result);
 }
 
 int done(const Product& product, const void* stream, void* to, const char* name) {
@@ -178,6 +166,7 @@ STANDIN int cublasLtMatrixLayoutSetAttribute(void* handle, int which, const void
   if (which == kBatchCount && bytes == sizeof(layout.batch)) std::memcpy(&layout.batch, value, bytes);
   if (which == kRows && bytes == sizeof(layout.rows)) std::memcpy(&layout.rows, value, bytes);
   if (which == kColumns && bytes == sizeof(layout.columns)) std::memcpy(&layout.columns, value, bytes);
+  if (which == kLeading && bytes == sizeof(layout.leading)) std::memcpy(&layout.leading, value, bytes);
   if (which == kTypeOfLayout && bytes == sizeof(layout.type)) std::memcpy(&layout.type, value, bytes);
   return kSuccess;
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "profiler/standin/counters.h"
+#include "profiler/standin/cuda_types.h"
 #include "profiler/standin/handles.h"
 
 using namespace shard::standin;
@@ -141,12 +142,6 @@ std::map<const void*, std::size_t>& structured() {
   return *all;
 }
 
-/// Of cudaDataType: 16 bits (CUDA_R_16F, CUDA_R_16BF), fp32, and 8 bits (int8, float8).
-std::size_t bits_of(int type) {
-  constexpr int kFloat = 0, kHalf = 2, kBfloat = 14;
-  return type == kFloat ? 32 : type == kHalf || type == kBfloat ? 16 : 8;
-}
-
 }  // namespace
 
 /// Half the elements, and two bits for each of those that say where it was (four bits of a pair of 32).
@@ -154,7 +149,7 @@ STANDIN int cusparseLtStructuredDescriptorInit(const void*, void* matrix, std::i
                                                std::int64_t, std::uint32_t, int type, int, int) {
   const std::lock_guard lock(structured_mutex);
   const auto kept = static_cast<std::size_t>(rows * columns) / 2;
-  structured()[matrix] = kept * bits_of(type) / 8 + kept / 4;
+  structured()[matrix] = kept * bytes_of_cuda_type(type) + kept / 4;
   return kSuccess;
 }
 STANDIN int cusparseLtSpMMACompressedSize2(const void*, const void* matrix, std::size_t* compressed,

@@ -93,9 +93,11 @@ Scratch& Scratch::operator=(Scratch&& other) noexcept {
 }
 
 Scratch::~Scratch() {
-  // Two threads that remove the same files stop at each other's: the one that takes signals may be at it.
-  const stop::NotNow removing;
-  if (!path_.empty()) remove_tree(path_);
+  if (!path_.empty()) {
+    // Two threads that remove the same files stop at each other's: the one that takes signals may be at it.
+    const stop::NotNow removing;
+    remove_tree(path_);
+  }
   if (lock_ >= 0) close(lock_);
 }
 

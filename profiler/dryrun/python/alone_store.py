@@ -107,4 +107,3 @@ def join_others(torch, reader):
 
     for scheme in ("env", "tcp", "file"):
         rendezvous._rendezvous_handlers[scheme] = handler
-

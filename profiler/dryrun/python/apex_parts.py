@@ -13,22 +13,21 @@ SOFTMAXES = ("scaled_softmax_cuda", "scaled_masked_softmax_cuda", "scaled_upper_
 PARTS_OF_GRADIENTS = 16  # sums of rows that a normalisation's backward adds up at its end
 
 
-class Lazy(types.ModuleType):
-    """A module whose members are made when they are asked for: PyTorch is not loaded yet."""
+class StandIn(types.ModuleType):
+    """A module with these members, and those that `later` makes when they are asked for: PyTorch is not loaded yet."""
     stands_in = True  # sitecustomize.py
 
-    def __init__(self, name, **members):
+    def __init__(self, name, later=None, **members):
         super().__init__(name)
-        self.__path__, self.made_by = [], members
-        self.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        vars(self).update(members, __path__=[], later=later or {},
+                          __spec__=importlib.machinery.ModuleSpec(name, None, is_package=True))
         sys.modules[name] = self
 
     def __getattr__(self, name):
-        made_by = self.__dict__.get("made_by", {})
-        if name not in made_by:
+        if name not in self.later:
             raise AttributeError(name)
-        setattr(self, name, made_by[name]())
-        return self.__dict__[name]
+        made = vars(self)[name] = self.later[name]()
+        return made
 
 
 def take_their_place(note):
@@ -40,20 +39,21 @@ def take_their_place(note):
             noted.add(what)
             note(what)
 
-    if importlib.util.find_spec("fused_weight_gradient_mlp_cuda") is None:
+    def is_absent(name):
+        return importlib.util.find_spec(name) is None
+
+    if is_absent("fused_weight_gradient_mlp_cuda"):
         add = weight_gradient(lambda: runs("apex's fused weight gradients"))
-        Lazy("fused_weight_gradient_mlp_cuda", wgrad_gemm_accum_fp32=lambda: add, wgrad_gemm_accum_fp16=lambda: add)
-    for name in SOFTMAXES:
-        if importlib.util.find_spec(name) is None:
-            functions = softmax(lambda name=name: runs(f"apex's {name}"))
-            Lazy(name, **{each.__name__: lambda each=each: each for each in functions})
-    if importlib.util.find_spec("apex") is None:
+        StandIn("fused_weight_gradient_mlp_cuda", wgrad_gemm_accum_fp32=add, wgrad_gemm_accum_fp16=add)
+    for name in filter(is_absent, SOFTMAXES):
+        StandIn(name, **softmax(lambda name=name: runs(f"apex's {name}")))
+    if is_absent("apex"):
         for name in ("apex", "apex.contrib", "apex.contrib.layer_norm", "apex.normalization"):
-            Lazy(name)
-        Lazy("apex.normalization.fused_layer_norm",
-             FusedLayerNormAffineFunction=lambda: fused_layer_norm(lambda: runs("apex's FusedLayerNorm")))
-        Lazy("apex.contrib.layer_norm.layer_norm",
-             FastLayerNormFN=lambda: fast_layer_norm(lambda: runs("apex's FastLayerNorm")))
+            StandIn(name)
+        StandIn("apex.normalization.fused_layer_norm",
+                {"FusedLayerNormAffineFunction": lambda: fused_layer_norm(lambda: runs("apex's FusedLayerNorm"))})
+        StandIn("apex.contrib.layer_norm.layer_norm",
+                {"FastLayerNormFN": lambda: fast_layer_norm(lambda: runs("apex's FastLayerNorm"))})
 
 
 def weight_gradient(runs):
@@ -91,7 +91,7 @@ def softmax(runs):
         width = 1 << max(keys - 1, 0).bit_length()
         return 128 // min(width, 32) * (2 if width <= 128 else 1)
 
-    return forward, backward, get_batch_per_block
+    return {"forward": forward, "backward": backward, "get_batch_per_block": get_batch_per_block}
 
 
 def statistics_of(torch, values, rows):
@@ -100,8 +100,17 @@ def statistics_of(torch, values, rows):
     return [torch.empty(rows, dtype=kind, device=values.device) for _ in range(2)]
 
 
-def gradients_of(torch, values, weight, bias, parts):
+def normalised(torch, ctx, values, weight, bias, by_output):
+    """Rows as long as the weight. For backward the input is kept, or the output, which needs no mean."""
+    made = torch.empty_like(values)
+    mean, inverse = statistics_of(torch, values, values.numel() // weight.numel())
+    ctx.save_for_backward(made if by_output else values, weight, bias, None if by_output else mean, inverse)
+    return made
+
+
+def gradients_of(torch, ctx, parts):
     """Of a normalisation's input, weight and bias; partial sums of the last two are gone at its end."""
+    values, weight, bias, _, _ = ctx.saved_tensors
     made = torch.empty_like(values), torch.empty_like(weight), torch.empty_like(bias)
     sums = [torch.empty(parts, weight.numel(), dtype=torch.float32, device=weight.device) for _ in range(2)]
     del sums
@@ -115,18 +124,12 @@ def fused_layer_norm(runs):
         @staticmethod
         def forward(ctx, input, weight, bias, normalized_shape, eps, memory_efficient=False):
             runs()
-            values = input.contiguous()
-            made = torch.empty_like(values)
-            mean, inverse = statistics_of(torch, values, values.numel() // weight.numel())
-            ctx.save_for_backward(made if memory_efficient else values, weight, bias,
-                                  None if memory_efficient else mean, inverse)
-            return made
+            return normalised(torch, ctx, input.contiguous(), weight, bias, memory_efficient)
 
         @staticmethod
         def backward(ctx, gradient):
-            gradient = gradient.contiguous()
-            kept, weight, bias, _, _ = ctx.saved_tensors
-            return *gradients_of(torch, kept, weight, bias, PARTS_OF_GRADIENTS), None, None, None
+            gradient = gradient.contiguous()  # kept meanwhile
+            return *gradients_of(torch, ctx, PARTS_OF_GRADIENTS), None, None, None
 
     return FusedLayerNormAffineFunction
 
@@ -138,20 +141,14 @@ def fast_layer_norm(runs):
         @staticmethod
         def forward(ctx, x, gamma, beta, epsilon, memory_efficient=False):
             runs()
-            x = x.contiguous()
-            made = torch.empty_like(x.view(-1, gamma.numel()))
-            mean, inverse = (torch.empty(made.shape[0], dtype=torch.float32, device=x.device) for _ in range(2))
-            ctx.is_of_output = memory_efficient
-            ctx.save_for_backward(*((made, gamma, None, inverse, beta) if memory_efficient else
-                                    (x, gamma, mean, inverse, None)))
-            return made.view(x.shape)
+            rows = x.contiguous().view(-1, gamma.numel())
+            return normalised(torch, ctx, rows, gamma, beta, memory_efficient).view(x.shape)
 
         @staticmethod
         def backward(ctx, gradient):
-            gradient = gradient.contiguous()
-            kept, weight, _, _, _ = ctx.saved_tensors
-            of_a_wave = torch.cuda.get_device_properties(weight.device).multi_processor_count
-            made, *of_weights = gradients_of(torch, kept, weight, weight, of_a_wave)
-            return made.view(gradient.shape), *of_weights, None, None
+            gradient = gradient.contiguous()  # kept meanwhile
+            of_a_wave = torch.cuda.get_device_properties(gradient.device).multi_processor_count
+            of_rows, *of_weights = gradients_of(torch, ctx, of_a_wave)
+            return of_rows.view(gradient.shape), *of_weights, None, None
 
     return FastLayerNormFN

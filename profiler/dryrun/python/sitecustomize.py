@@ -115,7 +115,7 @@ def load(name):
 def prepare(torch):
     recording.take_over(torch)
     torch.cuda._lazy_call(lambda: recording.start(torch))
-    for name in ("routing", "assumptions", "followed", "alone_store"):
+    for name in ("routing", "assumptions", "followed"):
         load(name)
     phases = load("phases")
     work = load("work")
@@ -123,8 +123,11 @@ def prepare(torch):
     steps = load("steps")
     parts = [phases, work, steps, load("small_values")]
     if hasattr(torch, "distributed") and torch.distributed.is_available():
-        parts += [load(name) for name in (["together"] if os.environ.get("SHARDSCOPE_STANDIN_RANKS") else
-                                          ["alone", "alone_libraries"])]
+        if os.environ.get("SHARDSCOPE_STANDIN_RANKS"):
+            parts.append(load("together"))
+        else:
+            load("alone_store")
+            parts += [load("alone"), load("alone_libraries")]
     for part in parts:
         try:
             part.prepare(torch)

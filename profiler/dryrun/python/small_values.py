@@ -209,7 +209,7 @@ class Numbers:
     def call(self, function, in_place, arguments, more):
         if function.__name__ in followed.LIKE:
             made = function(*arguments, **more)
-            if type(made) in self.kinds and made.is_cuda and self.is_small(made):
+            if self.is_made_on_gpu(made):
                 self.set_all(made, followed.LIKE[function.__name__])
             return made
         if function.__name__ in followed.NEVER_KNOWN:
@@ -418,7 +418,7 @@ class Numbers:
         tuner.run = wrapped
 
     def is_made_on_gpu(self, made):
-        """Whether a function without inputs made a tensor there."""
+        """Whether what a function made is a small tensor there."""
         return type(made) in self.kinds and made.is_cuda and self.is_small(made)
 
 
